@@ -1,0 +1,1 @@
+"""The pytest plugin and the command line. Knows nothing of what it runs."""

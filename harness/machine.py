@@ -1,0 +1,66 @@
+"""What this machine is, in the properties that list conditions name."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from importlib import metadata
+
+Property = str | int
+
+
+def machine_properties() -> dict[str, Property]:
+    """The machine as conditions see it: names as TensorRT-LLM's lists use them.
+
+    Returns:
+        ``gpu`` (name of the first, absent without one), ``system_gpu_count``, ``compute_capability`` (90 for 9.0),
+        ``gpu_memory`` (MiB), ``cpu``, ``linux_distribution_name`` and ``os``.
+    """
+    properties: dict[str, Property] = {"cpu": platform.machine(), "os": platform.system().lower(), **_gpus()}
+    try:
+        properties["linux_distribution_name"] = platform.freedesktop_os_release().get("ID", "unknown")
+    except OSError:
+        properties["linux_distribution_name"] = "unknown"
+    return properties
+
+
+def _gpus() -> dict[str, Property]:
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return {"system_gpu_count": 0}
+    count = int(pynvml.nvmlDeviceGetCount())
+    if not count:
+        return {"system_gpu_count": 0}
+    first = pynvml.nvmlDeviceGetHandleByIndex(0)
+    major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(first)
+    return {
+        "system_gpu_count": count,
+        "gpu": str(pynvml.nvmlDeviceGetName(first)),
+        "compute_capability": 10 * int(major) + int(minor),
+        "gpu_memory": int(pynvml.nvmlDeviceGetMemoryInfo(first).total) // 2**20,
+    }
+
+
+@dataclass(frozen=True)
+class Version:
+    """An installed package."""
+
+    package: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.package} {self.version}"
+
+
+def versions(packages: tuple[str, ...] = ("torch", "triton", "hypothesis", "pytest")) -> list[Version]:
+    """Versions of the packages that a verdict depends on, without importing them; absent ones are left out."""
+    found = [Version("python", platform.python_version())]
+    for package in packages:
+        try:
+            found.append(Version(package, metadata.version(package)))
+        except metadata.PackageNotFoundError:
+            continue
+    return found

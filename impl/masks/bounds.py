@@ -1,0 +1,216 @@
+"""Token types -> the first and the last visible key of every query: the linear half of a mask.
+
+Every row of every rule is one interval of keys that contains the query. A blob is found per block of queries:
+the block compares its tokens with each other, and walks out of itself only for the blobs of its first and its
+last token.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from impl.masks.table import RequestTable, request_of
+from reference.rules import MaskRule, Order, Overlay, Segmentation
+from reference.tokens import MaskBatch
+
+BLOCK = 128
+"""Queries a program handles; it compares BLOCK x BLOCK pairs of tokens."""
+
+NO_WINDOW = 2**40
+"""W where the rule has none: wider than any request."""
+
+_OVERLAYS = {Overlay.NONE: 0, Overlay.VISION: 1, Overlay.ALL: 2}
+_ORDERS = {Order.WINDOW_LAST: 0, Order.OR_LAST: 1, Order.DROP_LONGER: 2}
+_SEGMENTATIONS = {Segmentation.RUN: 0, Segmentation.TYPE: 1, Segmentation.ITEM: 2}
+
+
+def bounds(batch: MaskBatch, rule: MaskRule, table: RequestTable, block: int = BLOCK) -> Tensor:
+    """First and last visible key of every query; an OPEN prefix is not in them.
+
+    Args:
+        batch: The requests, with at least one query.
+        rule: The rule of the layer.
+        table: The request table of the batch.
+        block: Queries a program handles; a power of two.
+
+    Returns:
+        ``[sum Q, 2]`` int32, both ends inclusive, counted from key 0 of the query's request.
+
+    Raises:
+        ValueError: The rule segments by item and the batch lacks the item ids.
+    """
+    by_item = rule.overlay is Overlay.VISION and rule.segmentation is Segmentation.ITEM
+    see_prefix = rule.overlay is Overlay.VISION and batch.prefix_types is not None and any(batch.prefix_lengths)
+    if by_item and batch.item_ids is None:
+        raise ValueError("item_ids is None, expected one id a token: the rule segments blobs by item")
+    if by_item and batch.prefix_types is not None and batch.prefix_item_ids is None:
+        raise ValueError("prefix_item_ids is None, expected one id a cached token, as prefix_types are given")
+
+    types = batch.token_types
+    items = batch.item_ids if by_item and batch.item_ids is not None else types
+    prefix_types = batch.prefix_types if see_prefix and batch.prefix_types is not None else types
+    prefix_items = batch.prefix_item_ids if by_item and see_prefix and batch.prefix_item_ids is not None else prefix_types
+
+    total = batch.query_total
+    result = torch.empty((total, 2), dtype=torch.int32, device=batch.device)
+    _bounds_kernel[(triton.cdiv(total, block),)](
+        result,
+        table.tensor,
+        types,
+        items,
+        prefix_types,
+        prefix_items,
+        types.stride(0),
+        items.stride(0),
+        prefix_types.stride(0),
+        prefix_items.stride(0),
+        total,
+        NO_WINDOW if rule.window is None else rule.window,
+        STEPS=table.steps,
+        OVERLAY=_OVERLAYS[rule.overlay],
+        ORDER=_ORDERS[rule.order],
+        SEGMENTATION=_SEGMENTATIONS[rule.segmentation],
+        BOUND_FUTURE=rule.bound_future,
+        SEE_PREFIX=see_prefix,
+        BLOCK=block,
+    )
+    return result
+
+
+@triton.jit
+def _ends_blob(kind, item, own_kind, own_item, SEGMENTATION: tl.constexpr):
+    """Whether a token cannot lie in one blob with a vision token of ``own_kind`` and ``own_item``."""
+    ends = (kind != 1) & (kind != 2)
+    if SEGMENTATION == 1:
+        ends = kind != own_kind
+    if SEGMENTATION == 2:
+        ends = ends | (item != own_item)
+    return ends
+
+
+@triton.jit
+def _bounds_kernel(
+    result,
+    table,
+    types,
+    items,
+    prefix_types,
+    prefix_items,
+    types_stride,
+    items_stride,
+    prefix_types_stride,
+    prefix_items_stride,
+    queries,
+    window,
+    STEPS: tl.constexpr,
+    OVERLAY: tl.constexpr,
+    ORDER: tl.constexpr,
+    SEGMENTATION: tl.constexpr,
+    BOUND_FUTURE: tl.constexpr,
+    SEE_PREFIX: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    SLOTS: tl.constexpr = 1 << STEPS
+    # All of it in 64 bits: the work is linear, and neither an index times a stride nor p + window can wrap.
+    lane = tl.arange(0, BLOCK).to(tl.int64)
+    block_first = tl.program_id(0).to(tl.int64) * BLOCK
+    # Idle lanes of the last block repeat its last query, so that no access carries a mask.
+    i = tl.minimum(block_first + lane, queries - 1)
+
+    slot = table
+    if STEPS > 0:
+        slot += request_of(table, i, STEPS)
+    first_query = tl.load(slot)
+    end_query = tl.load(slot + SLOTS)
+    prefix = tl.load(slot + 3 * SLOTS)
+    to_position = prefix - first_query
+    p = i + to_position
+
+    past = tl.maximum(p - window + 1, 0)
+    first = past
+    last = p
+    if OVERLAY == 2:
+        last = end_query + to_position - 1
+    if OVERLAY == 1:
+        kind = tl.load(types + i * types_stride)
+        item = kind
+        if SEGMENTATION == 2:
+            item = tl.load(items + i * items_stride)
+        vision = (kind == 1) | (kind == 2)
+
+        ends = _ends_blob(kind[None, :], item[None, :], kind[:, None], item[:, None], SEGMENTATION)
+        other = i[None, :]
+        earlier = other < i[:, None]
+        start = tl.max(tl.where(earlier, tl.where(ends, other, -1), -1), 1) + 1
+        end = tl.min(tl.where(earlier, queries, tl.where(ends, other, queries)), 1)
+
+        # A blob that reaches the block's edge is the blob of the token there: one walk serves all its lanes.
+        if block_first > 0:
+            head = block_first
+            head_kind = tl.load(types + block_first * types_stride)
+            head_item = tl.load(items + block_first * items_stride)
+            limit = tl.load(table + request_of(table, block_first, STEPS))
+            walking = ((head_kind == 1) | (head_kind == 2)) & (head > limit)
+            while walking:
+                j = tl.maximum(head - 1 - lane, 0)
+                stop = _ends_blob(
+                    tl.load(types + j * types_stride), tl.load(items + j * items_stride), head_kind, head_item, SEGMENTATION
+                )
+                run = tl.min(tl.where(stop | (head - 1 - lane < limit), lane, BLOCK), 0)
+                head -= run
+                walking = run == BLOCK
+            start = tl.where(start <= block_first, head, start)
+        if block_first + BLOCK < queries:
+            tail = block_first + BLOCK
+            tail_kind = tl.load(types + (tail - 1) * types_stride)
+            tail_item = tl.load(items + (tail - 1) * items_stride)
+            limit = tl.load(table + SLOTS + request_of(table, tail - 1, STEPS))
+            walking = ((tail_kind == 1) | (tail_kind == 2)) & (tail < limit)
+            while walking:
+                j = tl.minimum(tail + lane, queries - 1)
+                stop = _ends_blob(
+                    tl.load(types + j * types_stride), tl.load(items + j * items_stride), tail_kind, tail_item, SEGMENTATION
+                )
+                run = tl.min(tl.where(stop | (tail + lane >= limit), lane, BLOCK), 0)
+                tail += run
+                walking = run == BLOCK
+            end = tl.where(end >= block_first + BLOCK, tail, end)
+        # Tokens of the neighbouring request may look like more of the blob.
+        start = tl.maximum(start, first_query)
+        end = tl.minimum(end, end_query)
+
+        blob_first = start + to_position
+        blob_last = end + to_position - 1
+        if SEE_PREFIX:
+            # A blob that begins with the first query may go on in the cached prefix.
+            first_prefix = tl.load(slot + 4 * SLOTS)
+            reaching = vision & (start == first_query)
+            walking = True
+            while walking:
+                cached = reaching[:, None] & (lane[None, :] < blob_first[:, None])
+                j = tl.where(cached, (first_prefix + blob_first)[:, None] - 1 - lane[None, :], 0)
+                stop = _ends_blob(
+                    tl.load(prefix_types + j * prefix_types_stride, mask=cached, other=0),
+                    tl.load(prefix_items + j * prefix_items_stride, mask=cached, other=0).to(item.dtype),
+                    kind[:, None],
+                    item[:, None],
+                    SEGMENTATION,
+                )
+                run = tl.min(tl.where(stop | (~cached), lane[None, :], BLOCK), 1)
+                blob_first -= run
+                reaching = reaching & (run == BLOCK)
+                walking = tl.max(reaching.to(tl.int32), 0) > 0
+
+        if ORDER == 2:
+            vision = vision & (blob_last - blob_first < window)
+        last = tl.where(vision, blob_last, last)
+        if ORDER != 0:
+            first = tl.where(vision, tl.minimum(blob_first, past), past)
+    if BOUND_FUTURE and (ORDER == 0 or OVERLAY == 2):
+        last = tl.minimum(last, p + window - 1)
+
+    tl.store(result + 2 * i, first.to(tl.int32))
+    tl.store(result + 2 * i + 1, last.to(tl.int32))

@@ -1,0 +1,132 @@
+"""Bad input is refused by name, before anything is launched or written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reference.contracts import Claims, as_mask_implementation
+from reference.profiles import PROFILES
+from reference.rules import MaskRule
+from reference.tokens import MaskBatch
+
+TYPES = torch.tensor([0, 1, 1, 0])
+
+
+@pytest.mark.requirement("MASK-REFUSE-1")
+@pytest.mark.parametrize(
+    ("error", "named", "arguments"),
+    [
+        (ValueError, r"query_lengths\[1\] is -1", {"query_lengths": [5, -1]}),
+        (TypeError, r"query_lengths\[0\] is 4.0", {"query_lengths": [4.0]}),
+        (TypeError, r"query_lengths\[0\] is True", {"query_lengths": [True]}),
+        (ValueError, r"prefix_lengths\[0\] is -2", {"prefix_lengths": [-2]}),
+        (ValueError, "prefix_lengths: 2 lengths", {"prefix_lengths": [1, 2]}),
+        (ValueError, "token_types has 4 elements, expected at least 5", {"query_lengths": [5]}),
+        (ValueError, r"token_types\[2\] is 4", {"token_types": torch.tensor([0, 1, 4, 0])}),
+        (ValueError, r"token_types\[0\] is -1", {"token_types": torch.tensor([-1, 1, 1, 0])}),
+        (ValueError, r"token_types\[1\] is -", {"token_types": torch.tensor([0, 2**63 + 5], dtype=torch.uint64), "query_lengths": [2]}),
+        (TypeError, "token_types has dtype torch.float32", {"token_types": TYPES.float()}),
+        (TypeError, "token_types has dtype torch.bool", {"token_types": TYPES.bool()}),
+        (TypeError, "token_types is a list", {"token_types": [0, 1, 1, 0]}),
+        (ValueError, r"token_types has shape \(2, 2\)", {"token_types": TYPES.view(2, 2)}),
+        (ValueError, "prefix_types has 3 elements, expected exactly 2", {"prefix_lengths": [2], "prefix_types": TYPES[:3]}),
+        (ValueError, r"prefix_types\[1\] is 9", {"prefix_lengths": [2], "prefix_types": torch.tensor([0, 9])}),
+        (ValueError, "item_ids has 3 elements, expected at least 4", {"item_ids": TYPES[:3]}),
+        (TypeError, "item_ids has dtype torch.float64", {"item_ids": TYPES.double()}),
+        (ValueError, "prefix_item_ids has 1 elements, expected exactly 2", {"prefix_lengths": [2], "prefix_item_ids": TYPES[:1]}),
+        (ValueError, "prefix_item_ids has dtype torch.int8", {"prefix_lengths": [1], "item_ids": TYPES, "prefix_item_ids": TYPES[:1].to(torch.int8)}),
+        (ValueError, "prefix_types is on meta, expected cpu", {"prefix_lengths": [2], "prefix_types": TYPES[:2].to("meta")}),
+        (ValueError, "item_ids is on meta, expected cpu", {"item_ids": TYPES.to("meta")}),
+        (ValueError, "at most 2147483647 keys a request", {"prefix_lengths": [2**31 - 4]}),
+        (
+            ValueError,
+            "cells, expected at most 9223372036854775807",
+            {"token_types": torch.zeros(1, dtype=torch.int8).expand(2**31 * 4), "query_lengths": [2**31 - 1] * 3},
+        ),
+    ],
+)
+def test_a_bad_batch_is_refused_by_name(error: type[Exception], named: str, arguments: dict[str, Any]) -> None:
+    with pytest.raises(error, match=named):
+        MaskBatch(**{"token_types": TYPES, "query_lengths": [4], **arguments})
+
+
+@pytest.mark.requirement("MASK-REFUSE-1")
+@pytest.mark.parametrize(
+    ("error", "named", "arguments"),
+    [
+        (ValueError, "window is 0, expected at least 1", {"window": 0}),
+        (ValueError, "window is -3", {"window": -3}),
+        (TypeError, "window is 2.5", {"window": 2.5}),
+        (TypeError, "window is True", {"window": True}),
+        (TypeError, "overlay is 'vision'", {"overlay": "vision"}),
+        (TypeError, "order is None", {"order": None}),
+        (TypeError, "prefix is 'open'", {"prefix": "open"}),
+        (TypeError, "segmentation is 1", {"segmentation": 1}),
+        (TypeError, "bound_future is 1", {"bound_future": 1}),
+    ],
+)
+def test_a_bad_rule_is_refused_by_name(error: type[Exception], named: str, arguments: dict[str, Any]) -> None:
+    with pytest.raises(error, match=named):
+        MaskRule(**arguments)
+
+
+@pytest.mark.requirement("MASK-PACK-3")
+def test_generation_tokens_may_be_anything() -> None:
+    """They are ignored, their values included."""
+    assert MaskBatch(torch.tensor([0, 1, 77, -5]), [2]).query_total == 2
+
+
+@pytest.mark.parametrize("profile", [name for name, profile in PROFILES.items() if profile.window])
+def test_a_sliding_profile_needs_a_window(profile: str) -> None:
+    with pytest.raises(ValueError, match=f"window is None, expected an int of at least 1: profile {profile}"):
+        PROFILES[profile].rule()
+    with pytest.raises(ValueError, match="window is 0"):
+        PROFILES[profile].rule(0)
+
+
+@pytest.mark.requirement("MASK-SCOPE-4")
+@given(window=st.integers(1, 5000))
+def test_without_causality_the_configured_window_is_halved(window: int) -> None:
+    """Gemma 3 hides |p-c| = W//2+1, Gemma 4 still shows it."""
+    assert PROFILES["gemma3-all-sliding"].rule(window).window == window // 2 + 1
+    assert PROFILES["gemma4-all-sliding"].rule(window).window == window // 2 + 2
+
+
+def test_every_profile_names_its_source() -> None:
+    assert all(profile.source.startswith("https://") for profile in PROFILES.values())
+
+
+class _WithBuild:
+    claims = "everything"
+
+    def build(self, batch: object, rule: object, layout: str) -> None: ...
+
+
+class _GatingWithoutGate:
+    claims = Claims(gating=True)
+
+    def build(self, batch: object, rule: object, layout: str) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("candidate", "named"),
+    [
+        (3, "candidate is a int, expected a callable build"),
+        (_WithBuild, "candidate.claims is a str, expected reference.contracts.Claims"),
+        (_GatingWithoutGate, "candidate claims gating, expected a method gate"),
+    ],
+)
+def test_what_is_no_implementation_is_refused(candidate: object, named: str) -> None:
+    with pytest.raises(TypeError, match=named):
+        as_mask_implementation(candidate, "candidate")
+
+
+@pytest.mark.parametrize("claims", [{"profiles": frozenset({"gemma9"})}, {"layouts": frozenset({"4d"})}, {"devices": frozenset({"tpu"})}])
+def test_an_unknown_claim_is_refused(claims: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"claims.{next(iter(claims))} names"):
+        Claims(**claims)

@@ -1,0 +1,113 @@
+"""The oracles agree with each other and with what was written by hand."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reference.dense import packed_mask, request_mask, request_tokens
+from reference.profiles import PROFILES
+from reference.rules import MaskRule, Order, Overlay, Prefix, Segmentation
+from reference.scalar import visible
+from suites.mask.golden import GOLDEN
+from suites.strategies.masks import MaskCase, Request, mask_cases
+
+ROOT = Path(__file__).parents[2]
+
+rules = st.builds(
+    MaskRule,
+    st.none() | st.integers(1, 9),
+    st.sampled_from(Overlay),
+    st.sampled_from(Order),
+    st.sampled_from(Prefix),
+    st.sampled_from(Segmentation),
+    st.booleans(),
+)
+"""Every combination of terms, those that no profile has included."""
+
+
+@st.composite
+def small_cases(draw: st.DrawFn) -> MaskCase:
+    """One or two requests of up to a dozen tokens."""
+    requests = []
+    for _ in range(draw(st.integers(1, 2))):
+        types = draw(st.text("0123", max_size=12))
+        items = draw(st.text("ab", min_size=len(types), max_size=len(types)))
+        requests.append(Request(types, items, draw(st.integers(0, len(types)))))
+    return MaskCase(tuple(requests), prefix_known=draw(st.booleans()))
+
+
+@given(case=small_cases(), rule=rules)
+def test_the_oracle_is_its_scalar_twin(case: MaskCase, rule: MaskRule) -> None:
+    batch = case.batch()
+    cells = []
+    for segment in batch.segments():
+        types, items = request_tokens(batch, rule, segment)
+        for query in range(segment.prefix, segment.keys):
+            cells += [visible(rule, types, items, segment.prefix, query, key) for key in range(segment.keys)]
+    assert packed_mask(batch, rule).tolist() == cells
+
+
+@pytest.mark.parametrize("golden", GOLDEN)
+def test_the_oracle_gives_the_rows_written_by_hand(golden: str) -> None:
+    expected = GOLDEN[golden]
+    rule = PROFILES[expected.profile].rule(expected.case.window)
+    assert packed_mask(expected.case.batch(), rule).to(torch.uint8).tolist() == expected.bytes()
+
+
+@given(case=mask_cases(), rule=rules, data=st.data())
+def test_rows_of_the_oracle_are_the_rows_of_the_whole(case: MaskCase, rule: MaskRule, data: st.DataObject) -> None:
+    batch = case.batch()
+    index = data.draw(st.integers(0, len(case.requests) - 1))
+    whole = request_mask(batch, rule, index)
+    start = data.draw(st.integers(0, len(whole)))
+    stop = data.draw(st.integers(start, len(whole)))
+    assert torch.equal(request_mask(batch, rule, index, range(start, stop)), whole[start:stop])
+
+
+@given(case=mask_cases(), rule=rules)
+def test_a_row_is_one_interval_around_its_query_and_perhaps_an_open_prefix(case: MaskCase, rule: MaskRule) -> None:
+    """What an implementation may rely on: two bounds a row are enough."""
+    batch = case.batch()
+    for index, segment in enumerate(batch.segments()):
+        for row, cells in enumerate(request_mask(batch, rule, index)):
+            first = segment.prefix if rule.prefix is Prefix.OPEN else 0
+            seen = (cells[first:].nonzero().flatten() + first).tolist()
+            assert seen == list(range(seen[0], seen[-1] + 1))
+            assert segment.prefix + row in seen
+            assert rule.prefix is Prefix.WINDOWED or cells[: segment.prefix].all()
+
+
+def _imports(package: str) -> set[tuple[str, str]]:
+    found = set()
+    for path in (ROOT / package).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{path}: relative import"
+                names = [node.module or ""]
+            found |= {(str(path.relative_to(ROOT)), name) for name in names}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("package", "forbidden"),
+    [
+        ("reference", ("impl", "suites", "harness", "triton", "hypothesis", "pytest")),
+        ("impl", ("suites", "harness", "reference.dense", "reference.scalar", "reference.gating")),
+        ("harness", ("reference", "impl", "suites", "torch", "triton")),
+        ("suites/strategies", ("impl",)),
+        ("suites/mask", ("impl",)),
+    ],
+)
+def test_arrows_between_folders_run_one_way(package: str, forbidden: tuple[str, ...]) -> None:
+    """An oracle that shares code with what it judges proves nothing (report H26)."""
+    imports = _imports(package)
+    assert imports
+    wrong = [(path, name) for path, name in imports if any(name == f or name.startswith(f + ".") for f in forbidden)]
+    assert not wrong, f"{package} must not import {forbidden}"

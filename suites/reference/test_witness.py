@@ -1,0 +1,95 @@
+"""A witness from outside: the oracle against Hugging Face's own mask functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from harness.statuses import not_run
+from reference.dense import packed_mask
+from reference.profiles import PROFILES
+from suites.strategies.masks import MaskCase, mask_cases
+
+try:
+    import transformers
+    from packaging.version import Version
+except ImportError:
+    transformers = None
+
+FIRST_VERSION = "5.13"
+
+
+@dataclass
+class _Cache:
+    """What the mask functions ask of a cache: P keys are held, on every layer alike."""
+
+    prefix: int
+    is_sliding: tuple[bool, bool]
+
+    def get_query_offset(self, layer: int) -> int:
+        return self.prefix
+
+    def get_mask_sizes(self, queries: int, layer: int) -> tuple[int, int]:
+        return self.prefix + queries, 0
+
+    def get_seq_length(self, layer: int = 0) -> int:
+        return self.prefix
+
+
+def _witness(family: str, case: MaskCase) -> dict[str, torch.Tensor]:
+    """Hugging Face's masks of a one-request case, by layer kind."""
+    if family == "gemma3":
+        from transformers.models.gemma3 import modeling_gemma3 as modeling
+        from transformers.models.gemma3.configuration_gemma3 import Gemma3TextConfig as TextConfig
+    else:
+        from transformers.models.gemma4 import modeling_gemma4 as modeling
+        from transformers.models.gemma4.configuration_gemma4 import Gemma4TextConfig as TextConfig
+    (request,) = case.requests
+    config = TextConfig(num_hidden_layers=2, layer_types=["full_attention", "sliding_attention"], sliding_window=case.window or 4)
+    config._attn_implementation = "eager"
+    types = torch.tensor([[int(t) for t in request.types]])
+    blobs = modeling.get_block_sequence_ids_for_mask(types, device=torch.device("cpu"))
+    masks: dict[str, Any] = modeling.create_masks_for_vision_model(
+        config=config,
+        inputs_embeds=torch.zeros(1, request.queries, 1),
+        attention_mask=None,
+        cache=_Cache(request.cached, (False, True)),
+        position_ids=None,
+        block_sequence_ids=blobs,
+    )
+    shape = (request.queries, len(request.types))
+    return {kind: _visible(mask, shape, request.cached) for kind, mask in masks.items()}
+
+
+def _visible(mask: torch.Tensor | None, shape: tuple[int, int], prefix: int) -> torch.Tensor:
+    if mask is None:  # plain causal
+        return torch.ones(shape, dtype=torch.bool).tril(prefix)
+    mask = mask[0, 0]
+    assert mask.shape == shape
+    return mask if mask.dtype is torch.bool else mask == 0
+
+
+@pytest.mark.requirement("MASK-SCOPE-1", "MASK-SCOPE-2", "MASK-ORDER-1", "MASK-BLOB-2", "MASK-CUT-1", "MASK-WINDOW-1")
+@pytest.mark.skipif(transformers is None, reason="not run: needs transformers: pip install 'mm-conformance[witness]'")
+@pytest.mark.parametrize("profile", ["gemma3-full", "gemma3-sliding", "gemma4-full", "gemma4-sliding"])
+@given(data=st.data())
+def test_the_oracle_is_what_hugging_face_computes(profile: str, data: st.DataObject) -> None:
+    if Version(transformers.__version__) < Version(FIRST_VERSION):
+        not_run(f"needs transformers >= {FIRST_VERSION}, found {transformers.__version__}")
+    family, kind = profile.split("-")
+    drawn = data.draw(mask_cases(PROFILES[profile]))
+    request = drawn.requests[0]
+    if family == "gemma3":
+        # Gemma 3 has no video: its own function knows images alone.
+        request = replace(request, types=request.types.replace("2", "1"))
+    case = replace(drawn, requests=(request,), prefix_known=True)
+    assume(request.queries > 0)
+    batch = case.batch()
+    ours = packed_mask(batch, PROFILES[profile].rule(case.window)).view(request.queries, len(request.types))
+    theirs = _witness(family, case)[f"{kind}_attention"]
+    assert torch.equal(ours, theirs)
