@@ -103,6 +103,10 @@ class MaskImplementation:
     build: Callable[..., Any]
     gate: Callable[[Mapping[str, Any], MaskBatch], Sequence[MaskRule | LayerMask | None]] | None = None
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """How Hypothesis prints it."""
+        printer.text(f"<mask implementation {self.name}>")
+
 
 def as_mask_implementation(candidate: object, name: str) -> MaskImplementation:
     """Adapts what a user plugged in to the form that the suite calls.

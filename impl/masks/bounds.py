@@ -49,26 +49,24 @@ def bounds(batch: MaskBatch, rule: MaskRule, table: RequestTable, block: int = B
     if by_item and batch.prefix_types is not None and batch.prefix_item_ids is None:
         raise ValueError("prefix_item_ids is None, expected one id a cached token, as prefix_types are given")
 
-    types = batch.token_types
-    items = batch.item_ids if by_item and batch.item_ids is not None else types
-    prefix_types = batch.prefix_types if see_prefix and batch.prefix_types is not None else types
-    prefix_items = batch.prefix_item_ids if by_item and see_prefix and batch.prefix_item_ids is not None else prefix_types
-
+    items = batch.item_ids if by_item else None
+    prefix_types = batch.prefix_types if see_prefix else None
+    prefix_items = batch.prefix_item_ids if by_item and see_prefix else None
     total = batch.query_total
     result = torch.empty((total, 2), dtype=torch.int32, device=batch.device)
     _bounds_kernel[(triton.cdiv(total, block),)](
         result,
         table.tensor,
-        types,
+        batch.token_types if rule.overlay is Overlay.VISION else None,
         items,
         prefix_types,
         prefix_items,
-        types.stride(0),
-        items.stride(0),
-        prefix_types.stride(0),
-        prefix_items.stride(0),
+        batch.token_types.stride(0),
+        0 if items is None else items.stride(0),
+        0 if prefix_types is None else prefix_types.stride(0),
+        0 if prefix_items is None else prefix_items.stride(0),
         total,
-        NO_WINDOW if rule.window is None else rule.window,
+        (NO_WINDOW if rule.window is None else rule.window) - 1,
         STEPS=table.steps,
         OVERLAY=_OVERLAYS[rule.overlay],
         ORDER=_ORDERS[rule.order],
@@ -81,13 +79,15 @@ def bounds(batch: MaskBatch, rule: MaskRule, table: RequestTable, block: int = B
 
 
 @triton.jit
-def _ends_blob(kind, item, own_kind, own_item, SEGMENTATION: tl.constexpr):
-    """Whether a token cannot lie in one blob with a vision token of ``own_kind`` and ``own_item``."""
-    ends = (kind != 1) & (kind != 2)
+def _ends_blob(types, types_stride, items, items_stride, j, own_kind, own_item, SEGMENTATION: tl.constexpr):
+    """Whether token ``j`` cannot lie in one blob with a vision token of ``own_kind`` and, under ITEM, ``own_item``."""
+    kind = tl.load(types + j * types_stride)
     if SEGMENTATION == 1:
         ends = kind != own_kind
+    else:
+        ends = (kind != 1) & (kind != 2)
     if SEGMENTATION == 2:
-        ends = ends | (item != own_item)
+        ends = ends | (tl.load(items + j * items_stride) != own_item)
     return ends
 
 
@@ -104,7 +104,7 @@ def _bounds_kernel(
     prefix_types_stride,
     prefix_items_stride,
     queries,
-    window,
+    reach,
     STEPS: tl.constexpr,
     OVERLAY: tl.constexpr,
     ORDER: tl.constexpr,
@@ -114,7 +114,7 @@ def _bounds_kernel(
     BLOCK: tl.constexpr,
 ):
     SLOTS: tl.constexpr = 1 << STEPS
-    # All of it in 64 bits: the work is linear, and neither an index times a stride nor p + window can wrap.
+    # All of it in 64 bits: the work is linear, and neither an index times a stride nor p + reach can wrap.
     lane = tl.arange(0, BLOCK).to(tl.int64)
     block_first = tl.program_id(0).to(tl.int64) * BLOCK
     # Idle lanes of the last block repeat its last query, so that no access carries a mask.
@@ -129,20 +129,20 @@ def _bounds_kernel(
     to_position = prefix - first_query
     p = i + to_position
 
-    past = tl.maximum(p - window + 1, 0)
+    past = tl.maximum(p - reach, 0)
     first = past
     last = p
     if OVERLAY == 2:
         last = end_query + to_position - 1
     if OVERLAY == 1:
         kind = tl.load(types + i * types_stride)
+        vision = (kind == 1) | (kind == 2)
         item = kind
         if SEGMENTATION == 2:
             item = tl.load(items + i * items_stride)
-        vision = (kind == 1) | (kind == 2)
 
-        ends = _ends_blob(kind[None, :], item[None, :], kind[:, None], item[:, None], SEGMENTATION)
         other = i[None, :]
+        ends = _ends_blob(types, types_stride, items, items_stride, other, kind[:, None], item[:, None], SEGMENTATION)
         earlier = other < i[:, None]
         start = tl.max(tl.where(earlier, tl.where(ends, other, -1), -1), 1) + 1
         end = tl.min(tl.where(earlier, queries, tl.where(ends, other, queries)), 1)
@@ -151,14 +151,14 @@ def _bounds_kernel(
         if block_first > 0:
             head = block_first
             head_kind = tl.load(types + block_first * types_stride)
-            head_item = tl.load(items + block_first * items_stride)
+            head_item = head_kind
+            if SEGMENTATION == 2:
+                head_item = tl.load(items + block_first * items_stride)
             limit = tl.load(table + request_of(table, block_first, STEPS))
             walking = ((head_kind == 1) | (head_kind == 2)) & (head > limit)
             while walking:
                 j = tl.maximum(head - 1 - lane, 0)
-                stop = _ends_blob(
-                    tl.load(types + j * types_stride), tl.load(items + j * items_stride), head_kind, head_item, SEGMENTATION
-                )
+                stop = _ends_blob(types, types_stride, items, items_stride, j, head_kind, head_item, SEGMENTATION)
                 run = tl.min(tl.where(stop | (head - 1 - lane < limit), lane, BLOCK), 0)
                 head -= run
                 walking = run == BLOCK
@@ -166,14 +166,14 @@ def _bounds_kernel(
         if block_first + BLOCK < queries:
             tail = block_first + BLOCK
             tail_kind = tl.load(types + (tail - 1) * types_stride)
-            tail_item = tl.load(items + (tail - 1) * items_stride)
+            tail_item = tail_kind
+            if SEGMENTATION == 2:
+                tail_item = tl.load(items + (tail - 1) * items_stride)
             limit = tl.load(table + SLOTS + request_of(table, tail - 1, STEPS))
             walking = ((tail_kind == 1) | (tail_kind == 2)) & (tail < limit)
             while walking:
                 j = tl.minimum(tail + lane, queries - 1)
-                stop = _ends_blob(
-                    tl.load(types + j * types_stride), tl.load(items + j * items_stride), tail_kind, tail_item, SEGMENTATION
-                )
+                stop = _ends_blob(types, types_stride, items, items_stride, j, tail_kind, tail_item, SEGMENTATION)
                 run = tl.min(tl.where(stop | (tail + lane >= limit), lane, BLOCK), 0)
                 tail += run
                 walking = run == BLOCK
@@ -193,8 +193,11 @@ def _bounds_kernel(
                 cached = reaching[:, None] & (lane[None, :] < blob_first[:, None])
                 j = tl.where(cached, (first_prefix + blob_first)[:, None] - 1 - lane[None, :], 0)
                 stop = _ends_blob(
-                    tl.load(prefix_types + j * prefix_types_stride, mask=cached, other=0),
-                    tl.load(prefix_items + j * prefix_items_stride, mask=cached, other=0).to(item.dtype),
+                    prefix_types,
+                    prefix_types_stride,
+                    prefix_items,
+                    prefix_items_stride,
+                    j,
                     kind[:, None],
                     item[:, None],
                     SEGMENTATION,
@@ -205,12 +208,12 @@ def _bounds_kernel(
                 walking = tl.max(reaching.to(tl.int32), 0) > 0
 
         if ORDER == 2:
-            vision = vision & (blob_last - blob_first < window)
+            vision = vision & (blob_last - blob_first <= reach)
         last = tl.where(vision, blob_last, last)
         if ORDER != 0:
             first = tl.where(vision, tl.minimum(blob_first, past), past)
     if BOUND_FUTURE and (ORDER == 0 or OVERLAY == 2):
-        last = tl.minimum(last, p + window - 1)
+        last = tl.minimum(last, p + reach)
 
     tl.store(result + 2 * i, first.to(tl.int32))
     tl.store(result + 2 * i + 1, last.to(tl.int32))

@@ -20,7 +20,7 @@ COLUMNS = 5
 
 @dataclass(frozen=True)
 class RequestTable:
-    """The non-empty requests of a batch, for kernels that search them.
+    """The requests of a batch that have queries, for kernels that search them.
 
     Attributes:
         tensor: ``[COLUMNS, 2**steps]`` int64 on the batch's device; slots past the last request start NOWHERE.
@@ -37,11 +37,12 @@ def request_table(batch: MaskBatch) -> RequestTable:
     """Makes the table of a batch with at least one query, without waiting for the device.
 
     Args:
-        batch: The requests; empty ones are left out.
+        batch: The requests.
 
     Returns:
         The table, ordered after earlier work of the current stream.
     """
+    # Without the empty requests, the last slot has keys: lanes past the last cell divide by its row width.
     slots = [
         (s.first_query, s.first_query + s.queries, s.first_cell, s.prefix, s.first_prefix)
         for s in batch.segments()

@@ -101,17 +101,14 @@ def compiled(kernel, types, constants):
     return triton.compile(ASTSource(fn=kernel, signature=signature, constexprs=constants, attrs=attrs), target=target)
 
 out = {}
-for wide in (False, True):
-    for opened in (False, True):
-        for steps in (0, 3):
-            kernel = compiled(
-                _dense_kernel,
-                {"result": "*u8", "bounds": "*i32", "table": "*i64", "first_cell": "i64"},
-                {"STEPS": steps, "OPEN": opened, "WIDE": wide, "CHUNK": 4096},
-            )
-            out[f"dense wide={wide} open={opened} steps={steps}"] = kernel.asm["ptx"]
-strides = {name: "i64" for name in ("a", "b", "c", "d")}
-for overlay, order, segmentation, see in ((0, 0, 0, False), (2, 0, 0, False), (1, 0, 0, True), (1, 1, 1, True), (1, 2, 2, True)):
+for wide, opened, steps in ((False, False, 0), (False, True, 3), (True, False, 0), (True, False, 3), (True, True, 3)):
+    kernel = compiled(
+        _dense_kernel,
+        {"result": "*u8", "bounds": "*i32", "table": "*i64", "first_cell": "i64"},
+        {"STEPS": steps, "OPEN": opened, "WIDE": wide, "CHUNK": 4096},
+    )
+    out[f"dense wide={wide} open={opened} steps={steps}"] = kernel.asm["ptx"]
+for overlay, order, segmentation, see in ((0, 0, 0, False), (1, 0, 0, False), (1, 1, 1, True), (1, 2, 2, True)):
     names = _bounds_kernel.arg_names
     types = dict(zip(names, ["*i32", "*i64", "*u8", "*i64", "*i16", "*i64", *["i64"] * 6]))
     kernel = compiled(
@@ -138,7 +135,7 @@ def test_kernels_compile_for_gpus_that_are_not_here(capability: int, tmp_path: P
     done = subprocess.run([sys.executable, str(script), str(capability)], env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     kernels: dict[str, str] = json.loads(done.stdout)
-    assert len(kernels) == 13
+    assert len(kernels) == 9
     for name, ptx in kernels.items():
         if not name.startswith("dense"):
             continue

@@ -27,8 +27,14 @@ def _profile(data: st.DataObject, impl: MaskImplementation, *, windowed_prefix: 
     return data.draw(st.sampled_from(names), label="profile")
 
 
-def _draw(data: st.DataObject, impl: MaskImplementation, profile: str) -> MaskCase:
-    return data.draw(mask_cases(PROFILES[profile]), label="case").within(impl.claims)
+def _draw(data: st.DataObject, impl: MaskImplementation, profile: str, *, wide: bool = True) -> MaskCase:
+    return data.draw(mask_cases(PROFILES[profile], wide=wide), label="case").within(impl.claims)
+
+
+def _draw_uncached(data: st.DataObject, impl: MaskImplementation, profile: str) -> tuple[MaskCase, Request]:
+    """A case and its first request as one prompt without a prefix."""
+    case = _draw(data, impl, profile, wide=False)
+    return case, replace(case.requests[0], cached=0)
 
 
 def _mask(impl: MaskImplementation, case: MaskCase, profile: str, device: str) -> Tensor:
@@ -141,8 +147,7 @@ def test_every_query_sees_itself(mask_impl: MaskImplementation, device: str, dat
 def test_a_prefix_of_text_only_shifts_the_mask(mask_impl: MaskImplementation, device: str, data: st.DataObject) -> None:
     """The last Q columns are the mask without the prefix."""
     profile = _profile(data, mask_impl)
-    case = _draw(data, mask_impl, profile)
-    only = replace(case.requests[0], cached=0)
+    case, only = _draw_uncached(data, mask_impl, profile)
     tokens = len(only.types)
     alone = _single(mask_impl, replace(case, requests=(only,), prefix_known=False), profile, device)
     prefix = data.draw(st.integers(1, 40), label="P")
@@ -161,8 +166,7 @@ def test_a_later_chunk_is_the_tail_of_the_one_shot_mask(
 ) -> None:
     """Wherever the prompt is cut, as long as the types of the prefix are known."""
     profile = _profile(data, mask_impl, windowed_prefix=True)
-    case = _draw(data, mask_impl, profile)
-    whole = replace(case.requests[0], cached=0)
+    case, whole = _draw_uncached(data, mask_impl, profile)
     cut = data.draw(st.integers(0, len(whole.types)), label="cut")
     one_shot = _single(mask_impl, replace(case, requests=(whole,), prefix_known=False), profile, device)
     chunk = _single(mask_impl, replace(case, requests=(replace(whole, cached=cut),), prefix_known=True), profile, device)
@@ -177,8 +181,7 @@ def test_chunks_cut_outside_blobs_stack_to_the_one_shot_mask(
 ) -> None:
     """Even where the types of the prefix are unknown."""
     profile = _profile(data, mask_impl, windowed_prefix=True)
-    case = _draw(data, mask_impl, profile)
-    whole = replace(case.requests[0], cached=0)
+    case, whole = _draw_uncached(data, mask_impl, profile)
     rule = rule_of(profile, case)
     assume(rule.overlay is not Overlay.ALL)
     legal = [i for i in range(1, len(whole.types)) if _is_boundary(whole, i, rule.segmentation)]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
+from typing import Any
 
 import torch
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ from reference.tokens import MaskBatch
 
 DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
-WINDOWS = (1, 2, 3, 4, 5, 6, 8, 11, 15, 16, 17, 33, 64, 130)
+WINDOWS = (1, 2, 3, 4, 5, 6, 8, 11) * 2 + (15, 16, 17, 33, 64, 130)
 """Configured windows: mostly shorter than the blobs of :func:`_lengths`, some at the edges of tiles."""
 
 MOST_TOKENS = 150
@@ -45,6 +46,27 @@ class Request:
     def queries(self) -> int:
         """Q of the request."""
         return len(self.types) - self.cached
+
+    def __repr__(self) -> str:
+        return f"Request({_by_runs(self.types)}, {_by_runs(self.items)}, cached={self.cached})"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """How Hypothesis prints it."""
+        printer.text(repr(self))
+
+
+def _by_runs(text: str) -> str:
+    """A Python expression for a text of long runs: ``"0" * 2050 + "11"``."""
+    parts: list[str] = []
+    short = ""
+    for character, run in groupby(text):
+        length = len(list(run))
+        if length <= 16:
+            short += character * length
+            continue
+        parts += [repr(short)] * bool(short) + [f"{character!r} * {length}"]
+        short = ""
+    return " + ".join(parts + [repr(short)] * bool(short or not parts))
 
 
 @dataclass(frozen=True)
@@ -140,13 +162,23 @@ def request(types: str, items: str = "", cached: int = 0) -> Request:
 
 
 @st.composite
-def mask_cases(draw: st.DrawFn, profile: Profile | None = None) -> MaskCase:
-    """Draws cases; ``profile`` decides whether there is a window, default sometimes."""
+def mask_cases(draw: st.DrawFn, profile: Profile | None = None, *, wide: bool = True) -> MaskCase:
+    """Draws cases.
+
+    Args:
+        draw: Hypothesis' function.
+        profile: Decides whether there is a window; default sometimes.
+        wide: Whether a request may be a few queries behind thousands of cached tokens.
+
+    Returns:
+        A case.
+    """
     windowed = draw(st.booleans()) if profile is None else profile.window is not None
     window = draw(st.sampled_from(WINDOWS)) if windowed else None
-    count = draw(_REQUESTS)
+    count = draw(_REQUESTS if wide else _FEW_REQUESTS)
     if count == 0:
-        requests: tuple[Request, ...] = (draw(_wide_request()),)
+        window = draw(_WIDE_WINDOWS) if windowed else None
+        requests = draw(_WIDE_REQUESTS)
     else:
         segments = _segments(window)
         requests = tuple(draw(_request(segments, MOST_TOKENS // count)) for _ in range(count))
@@ -161,7 +193,9 @@ def mask_cases(draw: st.DrawFn, profile: Profile | None = None) -> MaskCase:
 
 
 # One draw instead of several wherever choices are independent: a draw costs more than anything else here.
-_REQUESTS = st.sampled_from((1,) * 12 + (2,) * 8 + (3,) * 4 + (5,) * 2 + (0,))
+_COUNTS = (1,) * 12 + (2,) * 8 + (3,) * 4 + (5,) * 2
+_FEW_REQUESTS = st.sampled_from(_COUNTS)
+_REQUESTS = st.sampled_from((*_COUNTS, 0))
 _TRAILING = st.sampled_from(("", "", "0", "1", "2130"))
 _PLACEMENTS = st.sampled_from(
     [Placement(dtype, stride, offset) for offset in (0, 0, 1, 5) for stride in (1, 1, 2, 3, 0) for dtype in DTYPES]
@@ -175,7 +209,7 @@ def _segments(window: int | None) -> st.SearchStrategy[list[tuple[str, int]]]:
     around = (1, 2) if window is None else (window - 1, window, window + 1, 2 * window + 1)
     edges = (15, 16, 17, 64, 129)
     lengths = sorted(length for length in (1, 1, 2, 2, 3, 4, 5, 7, *around, *around, *edges) if 0 < length < MOST_TOKENS)
-    return st.lists(st.sampled_from([(kind, length) for length in lengths for kind in "0112233"]), min_size=1, max_size=6)
+    return st.lists(st.sampled_from([(kind, length) for length in lengths for kind in "0112233"]), min_size=1, max_size=5)
 
 
 @st.composite
@@ -202,21 +236,20 @@ def _request(draw: st.DrawFn, segments: st.SearchStrategy[list[tuple[str, int]]]
 _POSITIONS = st.integers(0, MOST_TOKENS)
 
 
-@st.composite
-def _wide_request(draw: st.DrawFn) -> Request:
+def _wide_request(text: int, blob: str, tail: str) -> Request:
     """Few rows of several thousand keys: a row then spans more than the chunk that a program writes."""
-    text, blob, tail = draw(_WIDE)
     types = "0" * text + blob + tail
     items = "a" * text + "b" * len(blob) + "c" * len(tail)
-    cut = min(2, len(blob)) if draw(st.booleans()) else 0
-    return Request(types, items, len(types) - len(tail) - cut)
+    return Request(types, items, len(types) - len(tail))
 
 
-_WIDE = st.sampled_from(
+_WIDE_WINDOWS = st.sampled_from((3, 130, 1024, 2048, 4096))
+_WIDE_REQUESTS = st.sampled_from(
     [
-        (text, blob, tail)
-        for tail in ("0", "1", "11", "01", "110", "012", "0113")
-        for blob in ("", "1", "2" * 7, "1" * 300)
-        for text in (2050, 4090, 4100, 5003)
+        (*before, _wide_request(text, blob, tail), *after)
+        for before, after in (((), ()), ((), (request("1|1"),)), ((request("01"),), ()))
+        for tail in ("0", "11", "0110")
+        for blob in ("", "2" * 7, "1" * 300)
+        for text in (2050, 4100, 4110)
     ]
 )

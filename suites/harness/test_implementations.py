@@ -1,0 +1,47 @@
+"""What a user plugs in is found by module and attribute or by a short name, or refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.implementations import ImplementationError, load_implementation
+
+BUILTIN = {"triton": "json:dumps", "eager": "json:JSONEncoder.encode"}
+
+
+def _load(spec: str, root: Path) -> object:
+    return load_implementation("--mask-impl", spec, "mm_conformance.nothing", BUILTIN, root)
+
+
+def test_a_module_beside_the_caller_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.path", ["/nowhere"])
+    (tmp_path / "engine_of_this_test.py").write_text("class masks:\n    build = 42\n", encoding="utf-8")
+    assert _load("engine_of_this_test:masks.build", tmp_path) == 42
+
+
+def test_short_names_are_followed(tmp_path: Path) -> None:
+    import json
+
+    assert _load("triton", tmp_path) is json.dumps
+    assert _load("eager", tmp_path) is json.JSONEncoder.encode
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("no_such_module:build", "--mask-impl no_such_module:build: cannot import no_such_module: ModuleNotFoundError"),
+        ("json:dump_all", "json has no attribute 'dump_all'"),
+        ("json:dumpss", "did you mean 'dumps'"),
+        ("json:", "expected MODULE:ATTRIBUTE"),
+        (":dumps", "expected MODULE:ATTRIBUTE"),
+        ("trition", "no such short name, expected MODULE:ATTRIBUTE or one of eager, triton; did you mean 'triton'"),
+        ("broken_engine_of_this_test:build", "cannot import broken_engine_of_this_test: ZeroDivisionError"),
+    ],
+)
+def test_what_cannot_be_had_is_refused_by_name(tmp_path: Path, spec: str, message: str) -> None:
+    (tmp_path / "broken_engine_of_this_test.py").write_text("1 / 0\n", encoding="utf-8")
+    with pytest.raises(ImplementationError) as caught:
+        _load(spec, tmp_path)
+    assert message in str(caught.value)
