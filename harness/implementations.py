@@ -37,7 +37,8 @@ def load_implementation(option: str, spec: str, group: str, builtin: Mapping[str
     try:
         found: object = importlib.import_module(module_name)
     except Exception as error:  # an import runs the user's code: whatever it raises is their news
-        raise ImplementationError(f"{option} {spec}: cannot import {module_name}: {type(error).__name__}: {error}") from error
+        why = f"{type(error).__name__}: {error}"
+        raise ImplementationError(f"{option} {spec}: cannot import {module_name}: {why}") from error
     for part in attribute.split("."):
         if not hasattr(found, part):
             hint = nearest(part, dir(found))

@@ -154,7 +154,7 @@ class Conformance:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Sums up, here and from the workers alike."""
         if report.when == "call":
-            self._examples += sum(value for name, value in report.user_properties if name == EXAMPLES)
+            self._examples += sum(int(str(value)) for name, value in report.user_properties if name == EXAMPLES)
         if report.skipped:
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
             kind = Skip.of(reason)
@@ -170,9 +170,12 @@ class Conformance:
         """A run in which nothing ran is not green, and one whose registration is wrong is a usage error."""
         if self._counts["usage"]:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
-        elif exitstatus == pytest.ExitCode.OK and not self._counts["passed"] and not self.config.option.collectonly:
-            if not hasattr(self.config, "workerinput"):
-                session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+        elif exitstatus == pytest.ExitCode.OK and self._nothing_ran and not hasattr(self.config, "workerinput"):
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+
+    @property
+    def _nothing_ran(self) -> bool:
+        return not self._counts["passed"] and not self._counts["failed"] and not self.config.option.collectonly
 
     # Reporting
 
@@ -206,7 +209,7 @@ class Conformance:
             write(f"{count} x {reason}")
         counts = ", ".join(f"{count} {what}" for what, count in sorted(self._counts.items()) if what != "usage")
         write(f"{self._examples} examples drawn; tests: {counts or 'none'}")
-        if not self._counts["passed"] and not self.config.option.collectonly:
+        if self._nothing_ran:
             write("nothing ran: this is no verdict", red=True)
 
 
@@ -215,4 +218,3 @@ def conformance(config: pytest.Config) -> Conformance:
     found = config.pluginmanager.get_plugin("conformance")
     assert isinstance(found, Conformance)
     return found
-

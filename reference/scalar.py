@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from reference.rules import MaskRule, Order, Overlay, Prefix, Segmentation
 
 
-def visible(
-    rule: MaskRule, types: Sequence[int], items: Sequence[int], prefix: int, query: int, key: int
-) -> bool:
+def visible(rule: MaskRule, types: Sequence[int], items: Sequence[int], prefix: int, query: int, key: int) -> bool:
     """Whether one query sees one key.
 
     Args:

@@ -38,7 +38,7 @@ INTEGER_DTYPES = frozenset(
 )
 
 MAX_KEYS = 2**31 - 1
-"""Longest request, in keys: a bound of a row is an int32 (MASK-INPUT-5)."""
+"""Longest request, in keys: a bound of a row is an int32 (MASK-INPUT-4)."""
 
 MAX_CELLS = 2**63 - 1
 """Largest packed mask, in cells: an offset into it is an int64 (MASK-OFFSET-1)."""
@@ -126,11 +126,9 @@ class MaskBatch:
             tensor = getattr(self, name)
             if tensor is not None:
                 _vector(name, tensor, self.token_types, expected, what, exact=exact)
-        if self.item_ids is not None and self.prefix_item_ids is not None:
-            if self.prefix_item_ids.dtype != self.item_ids.dtype:
-                raise ValueError(
-                    f"prefix_item_ids has dtype {self.prefix_item_ids.dtype}, expected {self.item_ids.dtype}, that of item_ids"
-                )
+        items, cached = self.item_ids, self.prefix_item_ids
+        if items is not None and cached is not None and items.dtype != cached.dtype:
+            raise ValueError(f"prefix_item_ids has dtype {cached.dtype}, expected {items.dtype}, that of item_ids")
         if check_values:
             _check_types("token_types", self.token_types[: sum(queries)])
             if self.prefix_types is not None:

@@ -23,8 +23,10 @@ def _entry(target: str) -> Entry:
 
 def test_a_list_is_its_blocks_and_entries_with_their_lines(tmp_path: Path) -> None:
     text = HEAD + (
-        "- condition:\n    ranges:\n      system_gpu_count: {gte: 1, lte: 8}\n    wildcards:\n      gpu: ['*b200*', '*h200*']\n"
-        "      cpu: x86*\n    terms:\n      stage: pre_merge\n  tests:\n  - suites/mask  # all of it\n  - 'a.py::t[x::y/z #1]'\n"
+        "- condition:\n    ranges:\n      system_gpu_count: {gte: 1, lte: 8}\n"
+        "    wildcards:\n      gpu: ['*b200*', '*h200*']\n      cpu: x86*\n"
+        "    terms:\n      stage: pre_merge\n"
+        "  tests:\n  - suites/mask  # all of it\n  - 'a.py::t[x::y/z #1]'\n"
         "- tests:\n  - b.py\n"
     )
     read = read_list(_write(tmp_path, text))

@@ -95,4 +95,6 @@ def test_an_engine_beside_the_caller_is_judged_profile_by_profile(engine: pytest
     outcomes = run.parseoutcomes()
     assert outcomes["passed"] == 2
     assert outcomes["failed"] >= 1
-    run.stdout.fnmatch_lines(["*visible: (c <= p or same blob) and c > p-W*", "*expected hidden, got visible*", "*difference*"])
+    run.stdout.fnmatch_lines(
+        ["*visible: (c <= p or same blob) and c > p-W*", "*expected hidden, got visible*", "*difference*"]
+    )

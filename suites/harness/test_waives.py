@@ -51,11 +51,13 @@ def test_a_file_that_is_not_there_waives_nothing(tmp_path: Path) -> None:
     assert read_waivers(tmp_path / "waives.txt") == []
 
 
-@pytest.mark.parametrize(("node_id", "covered"), [("a.py::t", True), ("a.py::t[1]", True), ("a.py::t2", False), ("b.py::t", False)])
+@pytest.mark.parametrize(
+    ("node_id", "covered"), [("a.py::t", True), ("a.py::t[1]", True), ("a.py::t2", False), ("b.py::t", False)]
+)
 def test_a_waiver_covers_a_test_and_its_parameters(node_id: str, covered: bool) -> None:
     assert Waiver("a.py::t", None, LINK, PATH, 1).covers(node_id) is covered
 
 
 def test_a_waiver_that_matches_nothing_is_named() -> None:
     (error,) = unmatched([Waiver("a.py::test_b", None, LINK, PATH, 4)], ["a.py::test_a"])
-    assert error == "waives.txt:4: 'a.py::test_b' matches no test; did you mean 'a.py::test_a'?; correct it or delete the line"
+    assert error.startswith("waives.txt:4: 'a.py::test_b' matches no test; did you mean 'a.py::test_a'?")

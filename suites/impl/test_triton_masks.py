@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -126,13 +127,12 @@ print(json.dumps(out))
 @pytest.mark.parametrize("capability", [80, 90, 100, 120])
 def test_kernels_compile_for_gpus_that_are_not_here(capability: int, tmp_path: Path) -> None:
     """Every variant makes PTX; the dense one stores 16 bytes at a time, and never under a mask."""
-    import json
-
     script = tmp_path / "compile.py"
     script.write_text(_COMPILE, encoding="utf-8")
     environ = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
     environ |= {"PYTHONPATH": str(ROOT), "TRITON_CACHE_DIR": str(tmp_path / "cache")}
-    done = subprocess.run([sys.executable, str(script), str(capability)], env=environ, capture_output=True, text=True, check=False)
+    command = [sys.executable, str(script), str(capability)]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     kernels: dict[str, str] = json.loads(done.stdout)
     assert len(kernels) == 9

@@ -59,7 +59,10 @@ def _request(batch: MaskBatch, rule: MaskRule, index: int, segment: Segment, got
 
 
 def picture(batch: MaskBatch, rule: MaskRule, segment: Segment, got: Tensor, want: Tensor) -> list[str]:
-    """Expected, got and difference, side by side: ``#`` visible, ``.`` hidden, ``+`` wrongly visible, ``-`` wrongly hidden."""
+    """Expected, got and difference, side by side.
+
+    ``#`` is visible, ``.`` hidden; in the difference ``+`` is wrongly visible, ``-`` wrongly hidden, ``?`` no bool.
+    """
     types, _ = request_tokens(batch, rule, segment)
     blobs = blob_numbers(batch, rule, segment).tolist() if rule.overlay is Overlay.VISION else [-1] * segment.keys
 

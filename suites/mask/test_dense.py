@@ -13,7 +13,7 @@ from reference.profiles import PROFILES
 from suites.mask.checks import check_dense
 from suites.mask.golden import GOLDEN
 from suites.mask.poison import PATTERNS
-from suites.strategies.masks import mask_cases
+from suites.strategies.masks import MaskCase, mask_cases, request
 
 
 @pytest.mark.requirement(
@@ -89,7 +89,5 @@ def test_rows_written_by_hand(mask_impl: MaskImplementation, device: str, golden
 @pytest.mark.requirement("MASK-WINDOW-2", "MASK-PACK-1")
 def test_a_long_causal_request_ends_in_a_full_row(mask_impl: MaskImplementation, device: str) -> None:
     """1025 tokens: one more than eight blocks of 128 (report M58)."""
-    from suites.strategies.masks import MaskCase, request
-
     got = check_dense(mask_impl, MaskCase((request("0" * 1025),)), "gemma4-full", device).view(1025, 1025)
     assert torch.equal(got.sum(1), torch.arange(1, 1026))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 import torch
@@ -49,7 +51,9 @@ def _single(impl: MaskImplementation, case: MaskCase, profile: str, device: str)
 @pytest.mark.needs_claim("multi_request")
 @pytest.mark.requirement("MASK-PACK-1", "MASK-PACK-2", "MASK-PACK-4")
 @given(data=st.data())
-def test_a_batch_is_the_concatenation_of_its_requests(mask_impl: MaskImplementation, device: str, data: st.DataObject) -> None:
+def test_a_batch_is_the_concatenation_of_its_requests(
+    mask_impl: MaskImplementation, device: str, data: st.DataObject
+) -> None:
     profile = _profile(data, mask_impl)
     case = _draw(data, mask_impl, profile)
     singles = [_mask(mask_impl, replace(case, requests=(r,)), profile, device) for r in case.requests]
@@ -59,7 +63,9 @@ def test_a_batch_is_the_concatenation_of_its_requests(mask_impl: MaskImplementat
 @pytest.mark.needs_claim("multi_request")
 @pytest.mark.requirement("MASK-PACK-4", "MASK-BLOB-5")
 @given(data=st.data())
-def test_a_request_does_not_see_what_its_neighbours_are(mask_impl: MaskImplementation, device: str, data: st.DataObject) -> None:
+def test_a_request_does_not_see_what_its_neighbours_are(
+    mask_impl: MaskImplementation, device: str, data: st.DataObject
+) -> None:
     profile = _profile(data, mask_impl)
     case = _draw(data, mask_impl, profile)
     assume(len(case.requests) > 1)
@@ -188,7 +194,7 @@ def test_chunks_cut_outside_blobs_stack_to_the_one_shot_mask(
     cuts = sorted(data.draw(st.sets(st.sampled_from(legal), max_size=4) if legal else st.just(set()), label="cuts"))
     edges = [0, *cuts, len(whole.types)]
     one_shot = _single(mask_impl, replace(case, requests=(whole,), prefix_known=False), profile, device)
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         part = Request(whole.types[:end], whole.items[:end], start)
         chunk = _single(mask_impl, replace(case, requests=(part,), prefix_known=False), profile, device)
         assert torch.equal(chunk, one_shot[start:end, :end])
@@ -209,16 +215,11 @@ def _is_boundary(r: Request, index: int, segmentation: Segmentation) -> bool:
 def test_the_orders_differ_only_for_a_blob_longer_than_the_window(
     mask_impl: MaskImplementation, device: str, data: st.DataObject
 ) -> None:
-    names = [
-        name
-        for name in (mask_impl.claims.profiles or PROFILES)
-        if PROFILES[name].window and PROFILES[name].unbound.overlay is Overlay.VISION and not PROFILES[name].unbound.bound_future
-    ]
-    assume(names)
-    profile = data.draw(st.sampled_from(sorted(names)), label="profile")
+    profile = _profile(data, mask_impl)
+    assume(PROFILES[profile].window and not PROFILES[profile].unbound.bound_future)
     case = _draw(data, mask_impl, profile)
     rule = rule_of(profile, case)
-    longest = max((len(run) for r in case.requests for run in r.types.translate(str.maketrans("2", "1")).replace("3", "0").split("0")), default=0)
+    longest = max((len(run) for r in case.requests for run in re.findall("[12]+", r.types)), default=0)
     assume(rule.window is not None and longest <= rule.window)
     batch = case.batch(device)
     masks = [build(mask_impl, batch, replace(rule, order=order)) for order in Order]

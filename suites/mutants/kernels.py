@@ -259,8 +259,9 @@ def load(name: str, folder: Path) -> MaskImplementation:
     for path in (folder / package).glob("*.py"):
         text = path.read_text(encoding="utf-8")
         if path.name == edit.file:
-            if text.count(edit.old) != 1:
-                raise StaleEditError(f"{name}: {edit.old!r} stands {text.count(edit.old)} times in {edit.file}, expected once")
+            found = text.count(edit.old)
+            if found != 1:
+                raise StaleEditError(f"{name}: {edit.old!r} stands {found} times in {edit.file}, expected once")
             text = text.replace(edit.old, edit.new)
         path.write_text(text.replace("impl.masks", package), encoding="utf-8")
     sys.path.insert(0, str(folder))

@@ -50,7 +50,8 @@ def _witness(family: str, case: MaskCase) -> dict[str, torch.Tensor]:
         from transformers.models.gemma4 import modeling_gemma4 as modeling
         from transformers.models.gemma4.configuration_gemma4 import Gemma4TextConfig as TextConfig
     (request,) = case.requests
-    config = TextConfig(num_hidden_layers=2, layer_types=["full_attention", "sliding_attention"], sliding_window=case.window or 4)
+    kinds = ["full_attention", "sliding_attention"]
+    config = TextConfig(num_hidden_layers=2, layer_types=kinds, sliding_window=case.window or 4)
     config._attn_implementation = "eager"
     types = torch.tensor([[int(t) for t in request.types]])
     blobs = modeling.get_block_sequence_ids_for_mask(types, device=torch.device("cpu"))
