@@ -19,6 +19,9 @@ from reference.tokens import MaskBatch
 BLOCK = 128
 """Queries a program handles; it compares BLOCK x BLOCK pairs of tokens."""
 
+TILE = 32
+"""Cached tokens that a program looks at in one step back into the prefix, for each of its queries."""
+
 NO_WINDOW = 2**40
 """W where the rule has none: wider than any request."""
 
@@ -74,6 +77,7 @@ def bounds(batch: MaskBatch, rule: MaskRule, table: RequestTable, block: int = B
         BOUND_FUTURE=rule.bound_future,
         SEE_PREFIX=see_prefix,
         BLOCK=block,
+        TILE=TILE,
     )
     return result
 
@@ -112,6 +116,7 @@ def _bounds_kernel(
     BOUND_FUTURE: tl.constexpr,
     SEE_PREFIX: tl.constexpr,
     BLOCK: tl.constexpr,
+    TILE: tl.constexpr,
 ):
     SLOTS: tl.constexpr = 1 << STEPS
     # All of it in 64 bits: the work is linear, and neither an index times a stride nor p + reach can wrap.
@@ -123,17 +128,16 @@ def _bounds_kernel(
     slot = table
     if STEPS > 0:
         slot += request_of(table, i, STEPS)
-    first_query = tl.load(slot)
-    end_query = tl.load(slot + SLOTS)
-    prefix = tl.load(slot + 3 * SLOTS)
-    to_position = prefix - first_query
+    prefix = tl.load(slot + 2 * SLOTS)
+    keys = tl.load(slot + 3 * SLOTS)
+    to_position = prefix - tl.load(slot)
     p = i + to_position
 
     past = tl.maximum(p - reach, 0)
     first = past
     last = p
     if OVERLAY == 2:
-        last = end_query + to_position - 1
+        last = keys - 1 + i * 0
     if OVERLAY == 1:
         kind = tl.load(types + i * types_stride)
         vision = (kind == 1) | (kind == 2)
@@ -141,11 +145,18 @@ def _bounds_kernel(
         if SEGMENTATION == 2:
             item = tl.load(items + i * items_stride)
 
-        other = i[None, :]
-        ends = _ends_blob(types, types_stride, items, items_stride, other, kind[:, None], item[:, None], SEGMENTATION)
-        earlier = other < i[:, None]
-        start = tl.max(tl.where(earlier, tl.where(ends, other, -1), -1), 1) + 1
-        end = tl.min(tl.where(earlier, queries, tl.where(ends, other, queries)), 1)
+        # Each lane's nearest lane before and behind it that is not of its blob; as _ends_blob, but from registers.
+        other = tl.arange(0, BLOCK)[None, :]
+        earlier = other < tl.arange(0, BLOCK)[:, None]
+        ends = (vision == 0)[None, :]
+        if SEGMENTATION == 1:
+            ends = kind[None, :] != kind[:, None]
+        if SEGMENTATION == 2:
+            ends = ends | (item[None, :] != item[:, None])
+        before = tl.max(tl.where(earlier, tl.where(ends, other, -1), -1), 1)
+        behind = tl.min(tl.where(earlier, BLOCK, tl.where(ends, other, BLOCK)), 1)
+        start = block_first + 1 + before
+        end = block_first + behind
 
         # A blob that reaches the block's edge is the blob of the token there: one walk serves all its lanes.
         if block_first > 0:
@@ -154,7 +165,7 @@ def _bounds_kernel(
             head_item = head_kind
             if SEGMENTATION == 2:
                 head_item = tl.load(items + block_first * items_stride)
-            limit = tl.load(table + request_of(table, block_first, STEPS))
+            limit = tl.load(table + request_of(table, block_first, STEPS))  # the first query of its request
             walking = ((head_kind == 1) | (head_kind == 2)) & (head > limit)
             while walking:
                 j = tl.maximum(head - 1 - lane, 0)
@@ -169,7 +180,8 @@ def _bounds_kernel(
             tail_item = tail_kind
             if SEGMENTATION == 2:
                 tail_item = tl.load(items + (tail - 1) * items_stride)
-            limit = tl.load(table + SLOTS + request_of(table, tail - 1, STEPS))
+            one = table + request_of(table, tail - 1, STEPS)
+            limit = tl.load(one) + tl.load(one + 3 * SLOTS) - tl.load(one + 2 * SLOTS)  # behind its last query
             walking = ((tail_kind == 1) | (tail_kind == 2)) & (tail < limit)
             while walking:
                 j = tl.minimum(tail + lane, queries - 1)
@@ -179,19 +191,17 @@ def _bounds_kernel(
                 walking = run == BLOCK
             end = tl.where(end >= block_first + BLOCK, tail, end)
         # Tokens of the neighbouring request may look like more of the blob.
-        start = tl.maximum(start, first_query)
-        end = tl.minimum(end, end_query)
-
-        blob_first = start + to_position
-        blob_last = end + to_position - 1
+        blob_first = tl.maximum(start + to_position, prefix)
+        blob_last = tl.minimum(end + to_position, keys) - 1
         if SEE_PREFIX:
             # A blob that begins with the first query may go on in the cached prefix.
             first_prefix = tl.load(slot + 4 * SLOTS)
-            reaching = vision & (start == first_query)
+            reaching = vision & (blob_first == prefix)
             walking = True
+            back = tl.arange(0, TILE).to(tl.int64)[None, :]
             while walking:
-                cached = reaching[:, None] & (lane[None, :] < blob_first[:, None])
-                j = tl.where(cached, (first_prefix + blob_first)[:, None] - 1 - lane[None, :], 0)
+                cached = reaching[:, None] & (back < blob_first[:, None])
+                j = tl.where(cached, (first_prefix + blob_first - 1)[:, None] - back, 0)
                 stop = _ends_blob(
                     prefix_types,
                     prefix_types_stride,
@@ -202,9 +212,9 @@ def _bounds_kernel(
                     item[:, None],
                     SEGMENTATION,
                 )
-                run = tl.min(tl.where(stop | (~cached), lane[None, :], BLOCK), 1)
+                run = tl.min(tl.where(cached & (stop == 0), TILE, back), 1)
                 blob_first -= run
-                reaching = reaching & (run == BLOCK)
+                reaching = reaching & (run == TILE)
                 walking = tl.max(reaching.to(tl.int32), 0) > 0
 
         if ORDER == 2:
@@ -215,5 +225,6 @@ def _bounds_kernel(
     if BOUND_FUTURE and (ORDER == 0 or OVERLAY == 2):
         last = tl.minimum(last, p + reach)
 
-    tl.store(result + 2 * i, first.to(tl.int32))
-    tl.store(result + 2 * i + 1, last.to(tl.int32))
+    row = result + 2 * i
+    tl.store(row, first.to(tl.int32))
+    tl.store(row + 1, last.to(tl.int32))

@@ -45,6 +45,7 @@ def paint(
             bounds,
             table.tensor,
             cells.start,
+            batch.query_total,
             STEPS=table.steps,
             OPEN=rule.prefix is Prefix.OPEN,
             WIDE=2 * table.longest > chunk,
@@ -59,13 +60,14 @@ def _dense_kernel(
     bounds,
     table,
     first_cell,
+    queries,
     STEPS: tl.constexpr,
     OPEN: tl.constexpr,
     WIDE: tl.constexpr,
     CHUNK: tl.constexpr,
 ):
     SLOTS: tl.constexpr = 1 << STEPS
-    first_cells = table + 2 * SLOTS
+    first_cells = table + SLOTS
     # Offsets into the output are 64 bits wide from here on; only what is relative to the chunk is narrower.
     skipped = tl.program_id(0).to(tl.int64) * CHUNK
     start = skipped + first_cell
@@ -78,10 +80,10 @@ def _dense_kernel(
         if STEPS > 0:
             one += request_of(first_cells, start, STEPS)
         request_first = tl.load(one)
-        request_end = tl.load(one + SLOTS)
-        cached = tl.load(one + 3 * SLOTS)
-        width = request_end - request_first + cached
-        offset = start - tl.load(one + 2 * SLOTS)
+        cached = tl.load(one + 2 * SLOTS)
+        width = tl.load(one + 3 * SLOTS)
+        request_end = request_first + width - cached
+        offset = start - tl.load(one + SLOTS)
         query_a = request_first + offset // width
         begun = offset % width  # cells of the first row that lie before the chunk
         seam = width - begun  # where the second row begins, counted from the chunk
@@ -113,15 +115,12 @@ def _dense_kernel(
         slot = table
         if STEPS > 0:
             slot += request_of(first_cells, cell, STEPS)
-        first_query = tl.load(slot)
-        end_query = tl.load(slot + SLOTS)
-        prefix = tl.load(slot + 3 * SLOTS)
-        keys = end_query - first_query + prefix
-        within = cell - tl.load(slot + 2 * SLOTS)
+        keys = tl.load(slot + 3 * SLOTS)
+        within = cell - tl.load(slot + SLOTS)
         row = within // keys
         column = within - row * keys
-        query = tl.minimum(first_query + row, end_query - 1)
-        visible = (column >= tl.load(bounds + 2 * query)) & (column <= tl.load(bounds + 2 * query + 1))
+        interval = bounds + 2 * tl.minimum(tl.load(slot) + row, queries - 1)
+        visible = (column >= tl.load(interval)) & (column <= tl.load(interval + 1))
         if OPEN:
-            visible |= column < prefix
+            visible |= column < tl.load(slot + 2 * SLOTS)
         tl.store(result + lane, visible.to(tl.uint8))

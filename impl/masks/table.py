@@ -15,7 +15,7 @@ NOWHERE = 2**62
 """Start of a slot that holds no request: beyond every query and every cell."""
 
 COLUMNS = 5
-"""first_query, end_query, first_cell, prefix, first_prefix; each a row of the tensor, one slot a request."""
+"""first_query, first_cell, prefix, keys, first_prefix; each a row of the tensor, one slot a request."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,10 @@ def request_table(batch: MaskBatch) -> RequestTable:
         The table, ordered after earlier work of the current stream.
     """
     # Without the empty requests, the last slot has keys: lanes past the last cell divide by its row width.
-    slots = [
-        (s.first_query, s.first_query + s.queries, s.first_cell, s.prefix, s.first_prefix)
-        for s in batch.segments()
-        if s.queries
-    ]
-    longest = max(end - first + prefix for first, end, _, prefix, _ in slots)
+    slots = [(s.first_query, s.first_cell, s.prefix, s.keys, s.first_prefix) for s in batch.segments() if s.queries]
+    longest = max(keys for _, _, _, keys, _ in slots)
     steps = (len(slots) - 1).bit_length()
-    slots += [(NOWHERE, NOWHERE, NOWHERE, 0, 0)] * ((1 << steps) - len(slots))
+    slots += [(NOWHERE, NOWHERE, 0, 1, 0)] * ((1 << steps) - len(slots))
     rows = torch.tensor(list(zip(*slots, strict=True)), dtype=torch.int64)
     return RequestTable(_to_device(rows, batch.device), steps, longest)
 
@@ -68,12 +64,12 @@ def _to_device(rows: Tensor, device: torch.device) -> Tensor:
     return table
 
 
-@triton.jit(do_not_specialize=["slot", "slots", "first_query", "end_query", "first_cell", "prefix", "first_prefix"])
-def _write_slot(table, slot, slots, first_query, end_query, first_cell, prefix, first_prefix):
+@triton.jit(do_not_specialize=["slot", "slots", "first_query", "first_cell", "prefix", "keys", "first_prefix"])
+def _write_slot(table, slot, slots, first_query, first_cell, prefix, keys, first_prefix):
     tl.store(table + slot, first_query.to(tl.int64))
-    tl.store(table + slots + slot, end_query.to(tl.int64))
-    tl.store(table + 2 * slots + slot, first_cell.to(tl.int64))
-    tl.store(table + 3 * slots + slot, prefix.to(tl.int64))
+    tl.store(table + slots + slot, first_cell.to(tl.int64))
+    tl.store(table + 2 * slots + slot, prefix.to(tl.int64))
+    tl.store(table + 3 * slots + slot, keys.to(tl.int64))
     tl.store(table + 4 * slots + slot, first_prefix.to(tl.int64))
 
 

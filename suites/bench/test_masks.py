@@ -87,13 +87,13 @@ def test_build(benchmark: Any, device: str, builder: str, length: int, profile: 
 
 @pytest.mark.parametrize("builder", BUILDERS)
 def test_examples_of_the_main_property(benchmark: Any, device: str, builder: str) -> None:
-    """Draws and judges 10 examples of every profile: what one core does of the suite's main property."""
+    """Draws and judges 40 examples of every profile: what one core does of the suite's main property."""
     implementation = as_mask_implementation(BUILDERS[builder], builder)
-    examples = 10 * len(PROFILES)
+    examples = 40 * len(PROFILES)
 
     def examples_of(profile: str) -> Callable[[], None]:
         @seed(1)
-        @settings(max_examples=10, deadline=None, database=None, phases=[Phase.generate])
+        @settings(max_examples=40, deadline=None, database=None, phases=[Phase.generate])
         @given(case=mask_cases(PROFILES[profile]))
         def every_cell_is_the_oracles(case: MaskCase) -> None:
             check_dense(implementation, case, profile, device)
@@ -104,6 +104,6 @@ def test_examples_of_the_main_property(benchmark: Any, device: str, builder: str
         for profile in PROFILES:
             examples_of(profile)()
 
-    benchmark.pedantic(run, rounds=3, warmup_rounds=1)
+    benchmark.pedantic(run, rounds=2)
     benchmark.extra_info["examples_a_second"] = round(examples / benchmark.stats.stats.median, 1)
     print(f"\n{builder}: {benchmark.extra_info['examples_a_second']} examples a second")

@@ -105,7 +105,7 @@ out = {}
 for wide, opened, steps in ((False, False, 0), (False, True, 3), (True, False, 0), (True, False, 3), (True, True, 3)):
     kernel = compiled(
         _dense_kernel,
-        {"result": "*u8", "bounds": "*i32", "table": "*i64", "first_cell": "i64"},
+        {"result": "*u8", "bounds": "*i32", "table": "*i64", "first_cell": "i64", "queries": "i32"},
         {"STEPS": steps, "OPEN": opened, "WIDE": wide, "CHUNK": 4096},
     )
     out[f"dense wide={wide} open={opened} steps={steps}"] = kernel.asm["ptx"]
@@ -116,7 +116,7 @@ for overlay, order, segmentation, see in ((0, 0, 0, False), (1, 0, 0, False), (1
         _bounds_kernel,
         types,
         {"STEPS": 3, "OVERLAY": overlay, "ORDER": order, "SEGMENTATION": segmentation, "BOUND_FUTURE": True,
-         "SEE_PREFIX": see, "BLOCK": 128},
+         "SEE_PREFIX": see, "BLOCK": 128, "TILE": 32},
     )
     out[f"bounds overlay={overlay} order={order} segmentation={segmentation}"] = kernel.asm["ptx"]
 print(json.dumps(out))

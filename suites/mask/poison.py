@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
 
 PATTERNS = (0xA5, 0x5A)
 """Neither is a bool, and they differ in every bit: a byte left unwritten shows, and so does one that was read."""
@@ -15,17 +15,17 @@ PATTERNS = (0xA5, 0x5A)
 CANARY = 512
 """Bytes on each side of an allocation; a multiple of the alignment that allocators give."""
 
-_aten = torch.ops.aten
 _EMPTY = {
-    _aten.empty.memory_format,
-    _aten.empty_like.default,
-    _aten.empty_strided.default,
-    _aten.new_empty.default,
-    _aten.new_empty_strided.default,
+    torch.empty,
+    torch.empty_like,
+    torch.empty_permuted,
+    torch.empty_strided,
+    torch.Tensor.new_empty,
+    torch.Tensor.new_empty_strided,
 }
 
 
-class PoisonedAllocations(TorchDispatchMode):
+class PoisonedAllocations(TorchFunctionMode):
     """Gives every ``torch.empty`` and its like, made while it is active, poisoned memory between canaries.
 
     It sees whatever an implementation allocates through torch, without the implementation's help.
@@ -39,7 +39,7 @@ class PoisonedAllocations(TorchDispatchMode):
         self.pattern = pattern
         self._allocations: list[tuple[Tensor, int]] = []
 
-    def __torch_dispatch__(
+    def __torch_function__(
         self,
         func: Callable[..., Any],
         types: Any,

@@ -193,7 +193,7 @@ def mask_cases(draw: st.DrawFn, profile: Profile | None = None, *, wide: bool = 
 
 
 # One draw instead of several wherever choices are independent: a draw costs more than anything else here.
-_COUNTS = (1,) * 12 + (2,) * 8 + (3,) * 4 + (5,) * 2
+_COUNTS = (1,) * 20 + (2,) * 12 + (3,) * 5 + (5,) * 2
 _FEW_REQUESTS = st.sampled_from(_COUNTS)
 _REQUESTS = st.sampled_from((*_COUNTS, 0))
 _TRAILING = st.sampled_from(("", "", "0", "1", "2130"))
