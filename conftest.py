@@ -19,7 +19,7 @@ try:
 except DeviceError as error:
     pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
 
-pytest_plugins = ["harness.plugin"]
+pytest_plugins = ["harness.plugin", "pytester"]
 
 BUILTIN_MASKS = {"triton": "impl.masks:TRITON", "eager": "impl.masks:EAGER"}
 

@@ -19,6 +19,9 @@ from reference.tokens import MaskBatch
 CHUNK = 4096
 """Bytes a program writes; a power of two of at least 16."""
 
+PIECE = 1024
+"""Bytes that a program writes at a time where every lane looks up its own row: each takes many registers."""
+
 
 def paint(
     batch: MaskBatch, rule: MaskRule, table: RequestTable, bounds: Tensor, chunk: int = CHUNK, cells: range | None = None
@@ -50,6 +53,7 @@ def paint(
             OPEN=rule.prefix is Prefix.OPEN,
             WIDE=2 * table.longest > chunk,
             CHUNK=chunk,
+            PIECE=min(chunk, PIECE if batch.device.type == "cuda" else chunk),
         )
     return storage[: len(cells)]
 
@@ -65,6 +69,7 @@ def _dense_kernel(
     OPEN: tl.constexpr,
     WIDE: tl.constexpr,
     CHUNK: tl.constexpr,
+    PIECE: tl.constexpr,
 ):
     SLOTS: tl.constexpr = 1 << STEPS
     first_cells = table + SLOTS
@@ -111,16 +116,18 @@ def _dense_kernel(
                 tl.store(result + lane, (seen_a | seen_b).to(tl.uint8))
     if not flat:
         # Many rows, or several requests: every lane looks up its own. Lanes past the last cell paint the padding.
-        cell = start + lane
-        slot = table
-        if STEPS > 0:
-            slot += request_of(first_cells, cell, STEPS)
-        keys = tl.load(slot + 3 * SLOTS)
-        within = cell - tl.load(slot + SLOTS)
-        row = within // keys
-        column = within - row * keys
-        interval = bounds + 2 * tl.minimum(tl.load(slot) + row, queries - 1)
-        visible = (column >= tl.load(interval)) & (column <= tl.load(interval + 1))
-        if OPEN:
-            visible |= column < tl.load(slot + 2 * SLOTS)
-        tl.store(result + lane, visible.to(tl.uint8))
+        for piece in range(0, CHUNK, PIECE):
+            part = piece + tl.arange(0, PIECE)
+            cell = start + part
+            slot = table
+            if STEPS > 0:
+                slot += request_of(first_cells, cell, STEPS)
+            keys = tl.load(slot + 3 * SLOTS)
+            within = cell - tl.load(slot + SLOTS)
+            row = within // keys
+            column = within - row * keys
+            interval = bounds + 2 * tl.minimum(tl.load(slot) + row, queries - 1)
+            visible = (column >= tl.load(interval)) & (column <= tl.load(interval + 1))
+            if OPEN:
+                visible |= column < tl.load(slot + 2 * SLOTS)
+            tl.store(result + part, visible.to(tl.uint8))

@@ -106,7 +106,7 @@ for wide, opened, steps in ((False, False, 0), (False, True, 3), (True, False, 0
     kernel = compiled(
         _dense_kernel,
         {"result": "*u8", "bounds": "*i32", "table": "*i64", "first_cell": "i64", "queries": "i32"},
-        {"STEPS": steps, "OPEN": opened, "WIDE": wide, "CHUNK": 4096},
+        {"STEPS": steps, "OPEN": opened, "WIDE": wide, "CHUNK": 4096, "PIECE": 1024},
     )
     out[f"dense wide={wide} open={opened} steps={steps}"] = kernel.asm["ptx"]
 for overlay, order, segmentation, see in ((0, 0, 0, False), (1, 0, 0, False), (1, 1, 1, True), (1, 2, 2, True)):
