@@ -19,7 +19,7 @@ from reference.tokens import MaskBatch
 CHUNK = 4096
 """Bytes a program writes; a power of two of at least 16."""
 
-PIECE = 1024
+PIECE = 512
 """Bytes that a program writes at a time where every lane looks up its own row: each takes many registers."""
 
 

@@ -68,7 +68,14 @@ def test_what_builds_wrongly_fails_and_says_how(kind: str) -> None:
 def engine(pytester: pytest.Pytester) -> pytest.Pytester:
     """The mask suite's main test and its fixtures, in a project of their own, beside a module ``engine``."""
     pytester.makeconftest((ROOT / "conftest.py").read_text(encoding="utf-8"))
-    pytester.makepyfile(engine="import torch\ndef build(batch, rule): return torch.ones(batch.cells, dtype=torch.bool)\n")
+    pytester.makepyfile(
+        engine="""
+        import torch
+
+        def build(batch, rule):
+            return torch.ones(batch.cells, dtype=torch.bool, device=batch.token_types.device)
+        """
+    )
     tests = "from suites.mask.conftest import _claimed\nfrom suites.mask.test_dense import test_every_cell_is_the_oracles\n"
     pytester.makepyfile(test_it=tests)
     pytester.mkdir("test_lists")

@@ -106,7 +106,7 @@ for wide, opened, steps in ((False, False, 0), (False, True, 3), (True, False, 0
     kernel = compiled(
         _dense_kernel,
         {"result": "*u8", "bounds": "*i32", "table": "*i64", "first_cell": "i64", "queries": "i32"},
-        {"STEPS": steps, "OPEN": opened, "WIDE": wide, "CHUNK": 4096, "PIECE": 1024},
+        {"STEPS": steps, "OPEN": opened, "WIDE": wide, "CHUNK": 4096, "PIECE": 512},
     )
     out[f"dense wide={wide} open={opened} steps={steps}"] = kernel.asm["ptx"]
 for overlay, order, segmentation, see in ((0, 0, 0, False), (1, 0, 0, False), (1, 1, 1, True), (1, 2, 2, True)):
@@ -126,7 +126,7 @@ print(json.dumps(out))
 @pytest.mark.requirement("MASK-OFFSET-1")
 @pytest.mark.parametrize("capability", [80, 90, 100, 120])
 def test_kernels_compile_for_gpus_that_are_not_here(capability: int, tmp_path: Path) -> None:
-    """Every variant makes PTX; the dense one stores 16 bytes at a time, and never under a mask."""
+    """Every variant makes PTX; the dense one never stores under a mask, and 16 bytes at a time where rows are long."""
     script = tmp_path / "compile.py"
     script.write_text(_COMPILE, encoding="utf-8")
     environ = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
@@ -141,5 +141,5 @@ def test_kernels_compile_for_gpus_that_are_not_here(capability: int, tmp_path: P
             continue
         stores = re.findall(r"(@%p\d+\s+)?st\.global\.(\S+)", ptx)
         assert stores, name
-        assert {width for _, width in stores} == {"v4.b32"}, f"{name}: {stores}"
+        assert ("wide=True" in name) == ("v4.b32" in {width for _, width in stores}), f"{name}: {stores}"
         assert not any(predicate for predicate, _ in stores), f"{name}: a store is predicated"
