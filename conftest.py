@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +12,7 @@ from harness.device import DeviceError, choose_device
 from harness.implementations import ImplementationError, load_implementation
 
 if TYPE_CHECKING:
+    from reference.cache_contracts import CacheImplementation, StoreImplementation
     from reference.contracts import MaskImplementation
 
 try:
@@ -21,7 +22,25 @@ except DeviceError as error:
 
 pytest_plugins = ["harness.plugin", "pytester"]
 
-BUILTIN_MASKS = {"triton": "impl.masks:TRITON", "eager": "impl.masks:EAGER"}
+BUILTIN = {
+    "masks": {"triton": "impl.masks:TRITON", "eager": "impl.masks:EAGER"},
+    "caches": {
+        "gemma4": "impl.cache:GEMMA4",
+        "gemma4-frames": "impl.cache:GEMMA4_FRAMES",
+        "generic": "impl.cache:GENERIC",
+    },
+    "stores": {
+        "tensor-lru": "impl.cache:TensorLRUCache",
+        "cachetools": "suites.cache.cachetools_store:CachetoolsStore",
+    },
+}
+"""Short names of what can be judged, by kind; entry points in mm_conformance.masks, .caches and .stores add to them."""
+
+OPTIONS = {
+    "masks": ("--mask-impl", "triton", "mask builder"),
+    "caches": ("--cache-impl", "gemma4", "encoder cache"),
+    "stores": ("--store-impl", "tensor-lru", "tensor store"),
+}
 
 # Examples of drawn tensors have no deadline: the first one compiles kernels. A mask case is large by design.
 _COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], print_blob=True)
@@ -32,35 +51,58 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.getgroup("conformance").addoption(
-        "--mask-impl",
-        metavar="MODULE:ATTRIBUTE",
-        default="triton",
-        help=f"the mask builder under test; short names: {', '.join(BUILTIN_MASKS)} and entry points mm_conformance.masks",
-    )
+    for kind, (option, default, what) in OPTIONS.items():
+        names = ", ".join(BUILTIN[kind])
+        parser.getgroup("conformance").addoption(
+            option,
+            metavar="MODULE:ATTRIBUTE",
+            default=default,
+            help=f"the {what} under test (default: {default}); short names: {names} and entry points mm_conformance.{kind}",
+        )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     from harness.plugin import conformance
+    from reference.cache_contracts import as_cache_implementation, as_store_implementation
     from reference.contracts import as_mask_implementation
 
-    spec = config.getoption("--mask-impl")
-    try:
-        found = load_implementation("--mask-impl", spec, "mm_conformance.masks", BUILTIN_MASKS, config.invocation_params.dir)
-        implementation = as_mask_implementation(found, spec)
-    except (ImplementationError, TypeError, ValueError) as error:
-        raise pytest.UsageError(str(error)) from error
-    config.stash[_MASKS] = implementation
-    conformance(config).header[:] = [f"mask implementation: {spec}", f"device: {DEVICE.in_words()}"]
+    adapters = {"masks": as_mask_implementation, "caches": as_cache_implementation, "stores": as_store_implementation}
+    header = []
+    for kind, (option, _, what) in OPTIONS.items():
+        spec = config.getoption(option)
+        try:
+            found = load_implementation(option, spec, f"mm_conformance.{kind}", BUILTIN[kind], config.invocation_params.dir)
+            config.stash[_STASH[kind]] = adapters[kind](found, spec)
+        except ImplementationError as error:
+            raise pytest.UsageError(str(error)) from error
+        except (TypeError, ValueError) as error:
+            raise pytest.UsageError(f"{option} {error}") from error
+        header.append(f"{what}: {spec}")
+    conformance(config).header[:] = [", ".join(header), f"device: {DEVICE.in_words()}"]
 
 
-_MASKS = pytest.StashKey["MaskImplementation"]()
+_STASH = {kind: pytest.StashKey[Any]() for kind in OPTIONS}
 
 
 @pytest.fixture(scope="session")
 def mask_impl(pytestconfig: pytest.Config) -> MaskImplementation:
     """The mask builder under test."""
-    return pytestconfig.stash[_MASKS]
+    implementation: MaskImplementation = pytestconfig.stash[_STASH["masks"]]
+    return implementation
+
+
+@pytest.fixture(scope="session")
+def cache_impl(pytestconfig: pytest.Config) -> CacheImplementation:
+    """The encoder cache under test."""
+    implementation: CacheImplementation = pytestconfig.stash[_STASH["caches"]]
+    return implementation
+
+
+@pytest.fixture(scope="session")
+def store_impl(pytestconfig: pytest.Config) -> StoreImplementation:
+    """The tensor store under test."""
+    implementation: StoreImplementation = pytestconfig.stash[_STASH["stores"]]
+    return implementation
 
 
 @pytest.fixture(scope="session")

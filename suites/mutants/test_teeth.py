@@ -1,53 +1,76 @@
-"""The suite has teeth: it fails on every mutant, and its table of edits still applies."""
+"""The suite has teeth: it fails on every mutant, and the tables of edits still apply."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
+from hypothesis.stateful import run_state_machine_as_test
 
-from reference.contracts import MaskImplementation
+from reference.cache_contracts import as_cache_implementation, as_store_implementation
+from reference.contracts import as_mask_implementation
 from reference.profiles import PROFILES
+from suites.cache.test_store import CountingStoreMachine, StoreMachine, test_an_entry_holds_no_graph
+from suites.cache.test_store import test_an_entry_is_a_copy_no_larger_than_its_value as test_copies
+from suites.cache.test_system import SystemMachine
 from suites.mask.checks import check_dense
-from suites.mutants.kernels import EDITS, StaleEditError, load
+from suites.mutants.caches import STORE_EDITS, SYSTEM_EDITS
+from suites.mutants.edits import Edit, StaleEditError, load
+from suites.mutants.kernels import KERNEL_EDITS
 from suites.strategies.masks import mask_cases
 
-MOST_EXAMPLES = 400
+for imported in (test_copies, test_an_entry_holds_no_graph):
+    imported.__test__ = False  # called here with mutants, not collected again
+
+SETTINGS = settings(max_examples=400, deadline=None, database=None, phases=[Phase.generate])
 
 
-def _property_fails(implementation: MaskImplementation, profile: str, device: str) -> int:
-    """Runs the main property; returns after how many examples it failed.
-
-    Raises:
-        AssertionError: The mutant survived.
-    """
-    examples = 0
+@pytest.mark.parametrize("name", KERNEL_EDITS)
+def test_the_mask_mutant_is_killed(name: str, device: str, tmp_path: Path) -> None:
+    edit = KERNEL_EDITS[name]
+    masks = load("masks", name, edit, tmp_path, "triton_masks").TritonMasks
+    implementation = as_mask_implementation(masks(*edit.tiles) if edit.tiles else masks(), name)
 
     @seed(1)
-    @settings(max_examples=MOST_EXAMPLES, deadline=None, database=None, phases=[Phase.generate])
+    @SETTINGS
     @given(data=st.data())
     def every_cell_is_the_oracles(data: st.DataObject) -> None:
-        nonlocal examples
-        examples += 1
-        check_dense(implementation, data.draw(mask_cases(PROFILES[profile])), profile, device)
+        check_dense(implementation, data.draw(mask_cases(PROFILES[edit.profile])), edit.profile, device)
 
-    try:
+    with pytest.raises(AssertionError):
         every_cell_is_the_oracles()
-    except AssertionError:
-        return examples
-    raise AssertionError(f"{implementation.name} survived {examples} examples of {profile}")
 
 
-@pytest.mark.parametrize("name", EDITS)
-def test_the_mutant_is_killed(name: str, device: str, tmp_path: Path) -> None:
-    edit = EDITS[name]
-    assert _property_fails(load(name, tmp_path), edit.profile, device) <= MOST_EXAMPLES
+@pytest.mark.parametrize("name", SYSTEM_EDITS)
+def test_the_cache_mutant_is_killed(name: str, tmp_path: Path) -> None:
+    module = load("cache", name, SYSTEM_EDITS[name], tmp_path)
+    made = module.GEMMA4_FRAMES if SYSTEM_EDITS[name].requirement == "CACHE-VIDEO-3" else module.GEMMA4
+    machine = type("Machine", (SystemMachine,), {"implementation": as_cache_implementation(made, name)})
+    # Whatever a bad cache does, an encoder refusing its input or an index error included, is a failure of its own.
+    with pytest.raises((AssertionError, LookupError, ValueError, RuntimeError)):
+        run_state_machine_as_test(machine, settings=settings(SETTINGS, stateful_step_count=15))
 
 
-def test_an_edit_that_no_longer_applies_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stale = EDITS["window-edge"].__class__("bounds.py", "no such text", "", "gemma3-full", "MASK-WINDOW-1", "")
-    monkeypatch.setitem(EDITS, "window-edge", stale)
-    with pytest.raises(StaleEditError, match="window-edge: 'no such text' stands 0 times"):
-        load("window-edge", tmp_path)
+@pytest.mark.parametrize("name", STORE_EDITS)
+def test_the_store_mutant_is_killed(name: str, device: str, tmp_path: Path) -> None:
+    implementation = as_store_implementation(load("cache", name, STORE_EDITS[name], tmp_path).TensorLRUCache, name)
+    bound: dict[str, Any] = {"implementation": implementation, "device": device}
+
+    def judge() -> None:
+        if STORE_EDITS[name].requirement == "CACHE-STORE-6":
+            test_an_entry_holds_no_graph(implementation, device)
+            seed(1)(SETTINGS(test_copies))(implementation, device)
+        machine = CountingStoreMachine if STORE_EDITS[name].requirement == "CACHE-STORE-7" else StoreMachine
+        run_state_machine_as_test(type("Machine", (machine,), bound), settings=SETTINGS)
+
+    with pytest.raises(AssertionError):
+        judge()
+
+
+def test_an_edit_that_no_longer_applies_is_noticed(tmp_path: Path) -> None:
+    stale = Edit("bounds.py", "no such text", "", "MASK-WINDOW-1", "")
+    with pytest.raises(StaleEditError, match="stale: 'no such text' stands 0 times"):
+        load("masks", "stale", stale, tmp_path)

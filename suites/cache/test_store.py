@@ -1,0 +1,235 @@
+"""A store against its model: histories of puts, gets and pops, and what a history cannot show."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from torch import Tensor
+
+from harness.statuses import not_run
+from reference.cache_contracts import StoreImplementation
+from reference.cache_model import StoreModel
+
+KEYS = st.sampled_from("abcde")
+SIZES = st.sampled_from((0, 1, 2, 3, 4, 5, 7, 8, 9, 12))
+DTYPES = st.sampled_from((torch.uint8, torch.float16, torch.float32, torch.float64))
+
+
+def tensor_of(version: int, size: int, dtype: torch.dtype) -> Tensor:
+    """A tensor of at most ``size`` bytes that names its version."""
+    return torch.full((size // dtype.itemsize,), version % 251, dtype=dtype)
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Every rule does the same to a store and to its model, and compares."""
+
+    implementation: StoreImplementation
+    device: str
+
+    @initialize(max_bytes=st.sampled_from((1, 4, 8, 9, 16, 100)))
+    def start(self, max_bytes: int) -> None:
+        self.store: Any = self.implementation.make(max_bytes)
+        self.model = StoreModel(max_bytes)
+        self.values: dict[int, Tensor] = {}
+
+    @rule(key=KEYS, size=SIZES, dtype=DTYPES)
+    def put(self, key: str, size: int, dtype: torch.dtype) -> None:
+        version = len(self.values) + 1
+        self.values[version] = tensor_of(version, size, dtype).to(self.device)
+        taken = self.store.put(key, self.values[version])
+        stored = self.values[version].numel() * dtype.itemsize
+        assert taken == self.model.put(key, version, stored), f"put of {stored} bytes into {self.store.max_bytes}"
+
+    @rule(key=KEYS)
+    def get(self, key: str) -> None:
+        self.same(self.store.get(key), self.model.get(key))
+
+    @rule(key=KEYS)
+    def pop(self, key: str) -> None:
+        self.same(self.store.pop(key), self.model.pop(key))
+
+    @rule()
+    def clear(self) -> None:
+        self.store.clear()
+        self.model.entries.clear()
+
+    def same(self, value: Tensor | None, version: int | None) -> None:
+        assert (value is None) == (version is None), f"got {value}, the model holds version {version}"
+        if value is not None and version is not None:
+            want = self.values[version]
+            assert value.dtype == want.dtype
+            assert torch.equal(value, want)
+
+    @invariant()
+    def accounts_are_true(self) -> None:
+        if hasattr(self, "store"):
+            assert self.store.max_bytes == self.model.max_bytes
+            assert len(self.store) == len(self.model.entries)
+            assert self.store.current_bytes == self.model.current_bytes <= self.store.max_bytes
+
+
+class CountingStoreMachine(StoreMachine):
+    """The same, with the counters."""
+
+    @invariant()
+    def counters_are_true(self) -> None:
+        if hasattr(self, "store"):
+            stats = self.store.stats()
+            got = asdict(stats)
+            want = {
+                "max_bytes": self.model.max_bytes,
+                "current_bytes": self.model.current_bytes,
+                "item_count": len(self.model.entries),
+                **self.model.counts,
+            }
+            assert got == want
+            looked_up = want["hits"] + want["misses"]
+            assert stats.hit_rate == (want["hits"] / looked_up if looked_up else 0)
+
+
+def _run(machine: type[StoreMachine], implementation: StoreImplementation, device: str) -> None:
+    bound = {"implementation": implementation, "device": device}
+    run_state_machine_as_test(type(machine.__name__, (machine,), bound))
+
+
+@pytest.mark.requirement(
+    "CACHE-STORE-1", "CACHE-STORE-2", "CACHE-STORE-3", "CACHE-STORE-4", "CACHE-STORE-5", "CACHE-ACCOUNT-1"
+)
+def test_every_history_is_the_models(store_impl: StoreImplementation, device: str) -> None:
+    _run(StoreMachine, store_impl, device)
+
+
+@pytest.mark.needs_claim("statistics")
+@pytest.mark.requirement("CACHE-STORE-7")
+def test_every_counter_is_the_models(store_impl: StoreImplementation, device: str) -> None:
+    _run(CountingStoreMachine, store_impl, device)
+
+
+@pytest.mark.needs_claim("copies")
+@pytest.mark.requirement("CACHE-STORE-6", "CACHE-ACCOUNT-1")
+@given(rows=st.integers(1, 6), first=st.integers(0, 5), take=st.integers(1, 6), step=st.integers(1, 3), flip=st.booleans())
+def test_an_entry_is_a_copy_no_larger_than_its_value(
+    store_impl: StoreImplementation, device: str, rows: int, first: int, take: int, step: int, flip: bool
+) -> None:
+    """A view must not keep its batch alive (report C05), and later writes to the source must not show."""
+    batch = torch.arange(rows * 8 * 4, dtype=torch.float32, device=device).reshape(rows * 8, 4)
+    view = batch[first : first + take * step : step]
+    view = view.t() if flip else view
+    before = view.clone()
+    store = store_impl.make(10_000)
+    assert store.put("key", view)
+    batch.fill_(-1)
+    kept = store.get("key")
+    assert torch.equal(kept, before)
+    assert kept.untyped_storage().nbytes() == kept.numel() * kept.element_size(), "an entry keeps more than its value alive"
+    assert not kept.requires_grad
+
+
+@pytest.mark.needs_claim("copies")
+@pytest.mark.requirement("CACHE-STORE-6")
+def test_an_entry_holds_no_graph(store_impl: StoreImplementation, device: str) -> None:
+    store = store_impl.make(1000)
+    value = torch.ones(4, device=device, requires_grad=True) * 2
+    store.put("key", value)
+    assert store.get("key").grad_fn is None
+
+
+@pytest.mark.requirement("CACHE-STORE-3")
+def test_an_oversize_value_changes_nothing(store_impl: StoreImplementation, device: str) -> None:
+    """Nothing is evicted for what cannot be kept, and an older value of the key stays (report C28)."""
+    store = store_impl.make(8)
+    for key in "ab":
+        assert store.put(key, torch.full((4,), ord(key), dtype=torch.uint8, device=device))
+    assert not store.put("a", torch.zeros(9, dtype=torch.uint8, device=device))
+    assert not store.put("c", torch.zeros(9, dtype=torch.uint8, device=device))
+    assert len(store) == 2
+    assert store.current_bytes == 8
+    assert store.get("a").tolist() == [ord("a")] * 4
+    assert store.get("b").tolist() == [ord("b")] * 4
+    assert store.put("d", torch.zeros(8, dtype=torch.uint8, device=device)), "a value of exactly the budget fits"
+
+
+@pytest.mark.needs_claim("checks_values")
+@pytest.mark.requirement("CACHE-STORE-10")
+@pytest.mark.parametrize("value", [None, [1.0], 3, "tensor"])
+def test_what_is_no_tensor_is_refused_and_nothing_is_lost(store_impl: StoreImplementation, value: object) -> None:
+    store = store_impl.make(8)
+    store.put("a", torch.zeros(4, dtype=torch.uint8))
+    before = store.stats() if store_impl.claims.statistics else None
+    with pytest.raises(TypeError, match="value"):
+        store.put("a", value)
+    assert len(store) == 1
+    assert store.current_bytes == 4
+    assert store_impl.claims.statistics is False or store.stats() == before
+
+
+@pytest.mark.needs_claim("checks_values")
+@pytest.mark.requirement("CACHE-STORE-10")
+@pytest.mark.parametrize(("budget", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), (True, TypeError)])
+def test_a_budget_that_is_no_positive_int_is_refused(store_impl: StoreImplementation, budget: Any, error: type) -> None:
+    with pytest.raises(error, match="max_bytes"):
+        store_impl.make(budget)
+
+
+@pytest.mark.needs_claim("threads")
+@pytest.mark.requirement("CACHE-STORE-8")
+@given(seed=st.integers(0, 2**32 - 1))
+def test_four_threads_lose_nothing(store_impl: StoreImplementation, seed: int) -> None:
+    """Every value read is one that was put under its key, and the accounts hold at the end."""
+    store = store_impl.make(64)
+    wrong: list[str] = []
+    ready = threading.Barrier(4)
+
+    def work(worker: int) -> None:
+        generator = torch.Generator().manual_seed((seed + worker) % 2**32)
+        ready.wait()
+        for step in torch.randint(0, 300, (60,), generator=generator).tolist():
+            key, action = step % 7, step % 10
+            if action < 5:
+                store.put(key, torch.full((8 * (1 + step % 3),), key, dtype=torch.uint8))
+            elif action < 9:
+                value = store.get(key)
+                if value is not None and not bool((value == key).all()):
+                    wrong.append(f"key {key} holds {value.tolist()}")
+            else:
+                store.pop(key)
+
+    threads = [threading.Thread(target=work, args=(worker,)) for worker in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    held = {key: store.get(key) for key in range(7)}
+    sizes = [value.numel() for value in held.values() if value is not None]
+    assert store.current_bytes == sum(sizes) <= 64
+    assert len(store) == len(sizes)
+    for key in range(7):
+        store.pop(key)
+    assert (store.current_bytes, len(store)) == (0, 0)
+
+
+@pytest.mark.needs_claim("streams")
+@pytest.mark.requirement("CACHE-STORE-9")
+def test_a_value_is_read_after_the_work_that_made_it(store_impl: StoreImplementation, device: str) -> None:
+    if device != "cuda":
+        not_run("needs a CUDA device: there are no streams elsewhere")
+    store = store_impl.make(2**30, cuda_stream_aware=True)
+    producer, consumer = torch.cuda.Stream(), torch.cuda.Stream()
+    for turn in range(5):
+        with torch.cuda.stream(producer):
+            value = torch.zeros(2**22, device="cuda")
+            torch.cuda._sleep(50_000_000)
+            value += turn + 1
+            store.put("key", value)
+        with torch.cuda.stream(consumer):
+            total = store.get("key").sum()
+        consumer.synchronize()
+        assert total.item() == (turn + 1) * 2**22
