@@ -99,7 +99,8 @@ class TensorLRUCache:
                 return None
             self._hits += 1
             self._entries.move_to_end(key)
-        return self._handed_out(*entry)
+        value, event = entry
+        return value if event is None else self._ordered(value, event)
 
     def put(self, key: Hashable, value: Tensor) -> bool:
         """Stores a copy; False, and nothing changes, if it alone exceeds the budget."""
@@ -139,7 +140,8 @@ class TensorLRUCache:
             if entry is None:
                 return None
             self._current_bytes -= _bytes(entry[0])
-        return self._handed_out(*entry)
+        value, event = entry
+        return value if event is None else self._ordered(value, event)
 
     def clear(self) -> None:
         """Removes everything; the counters go on."""
@@ -167,11 +169,11 @@ class TensorLRUCache:
         _LOG.info("%s (%s): %s", self.name, reason, self.stats())
 
     @staticmethod
-    def _handed_out(value: Tensor, event: torch.cuda.Event | None) -> Tensor:
-        if event is not None:
-            stream = torch.cuda.current_stream(value.device)
-            stream.wait_event(event)
-            value.record_stream(stream)
+    def _ordered(value: Tensor, event: torch.cuda.Event) -> Tensor:
+        """Makes the current stream wait for the work that wrote the value, and the allocator for the stream."""
+        stream = torch.cuda.current_stream(value.device)
+        stream.wait_event(event)
+        value.record_stream(stream)
         return value
 
 

@@ -103,6 +103,7 @@ def _imports(package: str) -> set[tuple[str, str]]:
         ("harness", ("reference", "impl", "suites", "torch", "triton")),
         ("suites/strategies", ("impl",)),
         ("suites/mask", ("impl",)),
+        ("suites/cache", ("impl",)),
     ],
 )
 def test_arrows_between_folders_run_one_way(package: str, forbidden: tuple[str, ...]) -> None:
