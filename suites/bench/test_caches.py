@@ -50,15 +50,7 @@ def test_hit_and_put_beside_cachetools(benchmark: Any) -> None:
             theirs.get(key)
 
     calls = {"put": put_ours, "cachetools_put": put_theirs, "hit": get_ours, "cachetools_hit": get_theirs}
-    microseconds = {
-        name: 1e6 * _median_seconds(call) / ENTRIES
-        for name, call in (
-            ("put", put_ours),
-            ("cachetools_put", put_theirs),
-            ("hit", get_ours),
-            ("cachetools_hit", get_theirs),
-        )
-    }
+    microseconds = {name: 1e6 * _median_seconds(call) / ENTRIES for name, call in calls.items()}
     benchmark.extra_info |= {name: round(us, 2) for name, us in microseconds.items()}
     benchmark.extra_info["put_ratio"] = round(microseconds["put"] / microseconds["cachetools_put"], 2)
     benchmark.extra_info["hit_ratio"] = round(microseconds["hit"] / microseconds["cachetools_hit"], 2)
