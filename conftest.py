@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 from harness.device import DeviceError, choose_device
 from harness.implementations import ImplementationError, load_implementation
@@ -43,7 +45,13 @@ OPTIONS = {
 }
 
 # Examples of drawn tensors have no deadline: the first one compiles kernels. A mask case is large by design.
-_COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], print_blob=True)
+# Explanations name lines of the suite, which is not where the fault is.
+_COMMON = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    print_blob=True,
+    phases=[phase for phase in Phase if phase is not Phase.explain],
+)
 settings.register_profile("dev", _COMMON, max_examples=100)
 # On CI the same commit draws the same examples: a red run can be repeated, a green one is not luck.
 settings.register_profile("ci", _COMMON, max_examples=100, derandomize=True, database=None)
@@ -75,10 +83,16 @@ def pytest_configure(config: pytest.Config) -> None:
             config.stash[_STASH[kind]] = adapters[kind](found, spec)
         except ImplementationError as error:
             raise pytest.UsageError(str(error)) from error
-        except (TypeError, ValueError) as error:
-            raise pytest.UsageError(f"{option} {error}") from error
+        except Exception as error:  # making the object runs the user's code
+            raise pytest.UsageError(f"{option} {spec}: {type(error).__name__}: {error}") from error
         header.append(f"{what}: {spec}")
     conformance(config).header[:] = [", ".join(header), f"device: {DEVICE.in_words()}"]
+    if not os.environ.get("CI"):
+        # A kept example is a failure of one implementation, and a riddle for the next.
+        judged = re.sub(r"[^\w.-]+", "-", "-".join(config.getoption(option) for option, _, _ in OPTIONS.values()))
+        database = DirectoryBasedExampleDatabase(config.rootpath / ".hypothesis" / "examples" / judged)
+        settings.register_profile("dev", settings.get_profile("dev"), database=database)
+        settings.load_profile("dev")
 
 
 _STASH = {kind: pytest.StashKey[Any]() for kind in OPTIONS}

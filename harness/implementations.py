@@ -36,7 +36,7 @@ def load_implementation(option: str, spec: str, group: str, builtin: Mapping[str
         sys.path.insert(0, str(root))
     try:
         found: object = importlib.import_module(module_name)
-    except Exception as error:  # an import runs the user's code: whatever it raises is their news
+    except (Exception, SystemExit) as error:  # an import runs the user's code: whatever it raises is their news
         why = f"{type(error).__name__}: {error}"
         raise ImplementationError(f"{option} {spec}: cannot import {module_name}: {why}") from error
     for part in attribute.split("."):
@@ -57,6 +57,6 @@ def _resolve(option: str, spec: str, group: str, builtin: Mapping[str, str]) -> 
     if spec not in names:
         raise ImplementationError(
             f"{option} {spec}: no such short name, expected MODULE:ATTRIBUTE or one of {', '.join(sorted(names))}"
-            f"{nearest(spec, names)}"
+            f"{nearest(spec, names)}; of a module {spec!r} name the attribute: {spec.removesuffix('.py')}:build"
         )
     return names[spec]

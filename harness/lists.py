@@ -239,6 +239,10 @@ def unmatched(entries: Iterable[Entry], node_ids: Sequence[str]) -> list[str]:
 
 def nearest(target: str, known: Iterable[str]) -> str:
     """``; did you mean ...?`` with the most similar known id, or nothing."""
-    candidates = {name for node_id in known for name in (node_id, node_id.split("[", 1)[0], node_id.split("::", 1)[0])}
+    candidates = {
+        name
+        for node_id in known
+        for name in (node_id, node_id.split("[", 1)[0], node_id.split("::", 1)[0], node_id.rsplit("/", 1)[0])
+    }
     close = get_close_matches(target, sorted(candidates), n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -21,6 +21,8 @@ EXAMPLES = "examples"
 """User property of a report: how many examples Hypothesis ran."""
 
 _ERRORS = "conformance_errors"
+_DEFAULTS = {"--test-lists": "test_lists", "--waives-file": "waives.txt"}
+_UNCLAIMED = f"{Skip.NOT_CLAIMED.value}: profile "
 _MARKERS = {
     "requirement(*ids)": "the requirements of SPEC.md that the test checks",
     "needs_claim(*names)": "the claims without which the test does not apply",
@@ -29,17 +31,25 @@ _MARKERS = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("conformance")
-    group.addoption("--test-lists", metavar="DIR", default="test_lists", help="folder of test lists (default: test_lists)")
-    group.addoption("--waives-file", metavar="FILE", default="waives.txt", help="file of waivers (default: waives.txt)")
+    for name, metavar, what in (
+        ("--test-lists", "DIR", "folder of test lists"),
+        ("--waives-file", "FILE", "file of waivers"),
+    ):
+        default = _DEFAULTS[name]
+        group.addoption(name, metavar=metavar, default=default, help=f"{what}, from the root (default: {default})")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     for name, meaning in _MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
+    list_folder, waives_file = (config.rootpath / config.getoption(name) for name in ("--test-lists", "--waives-file"))
+    for name, path in (("--test-lists", list_folder), ("--waives-file", waives_file)):
+        if not path.exists() and config.getoption(name) != _DEFAULTS[name]:
+            raise pytest.UsageError(f"{name} {path}: no such file or directory")
     try:
-        lists = read_lists(config.rootpath / config.getoption("--test-lists"))
-        waivers = read_waivers(config.rootpath / config.getoption("--waives-file"))
+        lists = read_lists(list_folder)
+        waivers = read_waivers(waives_file)
     except (ListError, WaiverError) as error:
         raise pytest.UsageError(str(error)) from error
     for name in lists:
@@ -108,7 +118,9 @@ class Conformance:
     def _registration_errors(self, node_ids: list[str]) -> list[str]:
         """Entries and waivers that match nothing, as far as this run has collected the files they name."""
         files = {node_id.split("::", 1)[0] for node_id in node_ids}
-        everything = self.config.args_source is not pytest.Config.ArgsSource.ARGS
+        source = self.config.args_source
+        at_root = self.config.invocation_params.dir == self.config.rootpath
+        everything = source is source.TESTPATHS or (source is source.INVOCATION_DIR and at_root)
 
         def in_scope(target: str) -> bool:
             file = target.split("::", 1)[0]
@@ -205,6 +217,10 @@ class Conformance:
         terminalreporter.section("conformance")
         for line in self.pytest_report_header():
             write(line)
+        profiles = sorted(reason for reason in self._skips if reason.startswith(_UNCLAIMED))
+        if profiles:
+            names = ", ".join(reason.removeprefix(_UNCLAIMED) for reason in profiles)
+            write(f"{sum(self._skips.pop(reason) for reason in profiles)} x {_UNCLAIMED}{names}")
         for reason, count in sorted(self._skips.items()):
             write(f"{count} x {reason}")
         counts = ", ".join(f"{count} {what}" for what, count in sorted(self._counts.items()) if what != "usage")

@@ -81,7 +81,7 @@ def parse_waiver(text: str, path: Path, number: int) -> Waiver | None:
 def unmatched(waivers: Sequence[Waiver], node_ids: Sequence[str]) -> list[str]:
     """Errors for the waivers that cover no test."""
     return [
-        f"{w.path}:{w.line}: {w.node_id!r} matches no test{nearest(w.node_id, node_ids)}; correct it or delete the line"
+        f"{w.path}:{w.line}: {w.node_id!r} matches no test{nearest(w.node_id, node_ids)} Correct it or delete the line."
         for w in waivers
         if not any(w.covers(node_id) for node_id in node_ids)
     ]

@@ -7,7 +7,7 @@ A mask implementation is either a plain callable ``build(batch, rule)`` or an ob
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
@@ -38,7 +38,8 @@ class Claims:
         gating: Has ``gate(config, batch)`` (MASK-GATE-1).
 
     Raises:
-        ValueError: A profile, layout or device is unknown.
+        TypeError: ``profiles``, ``layouts`` or ``devices`` is no set.
+        ValueError: A profile, layout or device is unknown, or a set is empty.
     """
 
     profiles: frozenset[str] | None = None
@@ -51,7 +52,18 @@ class Claims:
     linear_memory: bool = False
     gating: bool = False
 
+    @property
+    def profile_names(self) -> list[str]:
+        """The names of the claimed profiles, sorted."""
+        return sorted(PROFILES if self.profiles is None else self.profiles)
+
     def __post_init__(self) -> None:
+        for name in ("profiles", "layouts", "devices"):
+            value = getattr(self, name)
+            if isinstance(value, str) or (value is not None and not isinstance(value, Collection)):
+                raise TypeError(f"claims.{name} is {value!r}, expected a frozenset of names")
+            if value is not None and not value:
+                raise ValueError(f"claims.{name} is empty, expected at least one name, or None for all profiles")
         for name, known in (
             ("profiles", frozenset(PROFILES)),
             ("layouts", frozenset(get_args(Layout))),
@@ -124,6 +136,9 @@ def as_mask_implementation(candidate: object, name: str) -> MaskImplementation:
         TypeError: The candidate is none of these, or its claims are no :class:`Claims`.
     """
     if inspect.isclass(candidate):
+        needed = [p.name for p in inspect.signature(candidate).parameters.values() if p.default is p.empty and p.kind < 2]
+        if needed:
+            raise TypeError(f"{name} is a class that needs the arguments {needed}; name an object of it instead")
         candidate = candidate()
     build = getattr(candidate, "build", None)
     if callable(build):
@@ -133,14 +148,24 @@ def as_mask_implementation(candidate: object, name: str) -> MaskImplementation:
         gate = getattr(candidate, "gate", None)
         if claims.gating and not callable(gate):
             raise TypeError(f"{name} claims gating, expected a method gate(config, batch)")
-        return MaskImplementation(name, claims, build, gate if claims.gating else None)
+        return MaskImplementation(name, claims, _with_layout(build), gate if claims.gating else None)
     if not callable(candidate):
         raise TypeError(
             f"{name} is a {type(candidate).__name__}, expected a callable build(batch, rule) or an object with build"
         )
-    plain = candidate
+    return MaskImplementation(name, Claims(), _with_layout(candidate))
+
+
+def _with_layout(build: Callable[..., Any]) -> Callable[..., Any]:
+    """The same callable, which may be given a layout although it knows the dense one alone."""
+    try:
+        parameters = inspect.signature(build).parameters
+    except ValueError:  # a builtin that does not say
+        return build
+    if "layout" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return build
 
     def dense_only(batch: MaskBatch, rule: MaskRule, layout: Layout = "dense") -> Any:
-        return plain(batch, rule)
+        return build(batch, rule)
 
-    return MaskImplementation(name, Claims(), dense_only)
+    return dense_only

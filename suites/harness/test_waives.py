@@ -60,4 +60,4 @@ def test_a_waiver_covers_a_test_and_its_parameters(node_id: str, covered: bool) 
 
 def test_a_waiver_that_matches_nothing_is_named() -> None:
     (error,) = unmatched([Waiver("a.py::test_b", None, LINK, PATH, 4)], ["a.py::test_a"])
-    assert error.startswith("waives.txt:4: 'a.py::test_b' matches no test; did you mean 'a.py::test_a'?")
+    assert error.startswith("waives.txt:4: 'a.py::test_b' matches no test; did you mean 'a.py::test_a'? Correct it")

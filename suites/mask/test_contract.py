@@ -20,14 +20,10 @@ from suites.mask.poison import PATTERNS
 from suites.strategies.masks import MaskCase, mask_cases, request
 
 
-def _claimed_profiles(impl: MaskImplementation) -> list[str]:
-    return sorted(PROFILES if impl.claims.profiles is None else impl.claims.profiles)
-
-
 @pytest.mark.requirement("MASK-OUTPUT-1", "MASK-OUTPUT-3")
 @given(data=st.data())
 def test_what_the_memory_held_before_does_not_show(mask_impl: MaskImplementation, device: str, data: st.DataObject) -> None:
-    profile = data.draw(st.sampled_from(_claimed_profiles(mask_impl)), label="profile")
+    profile = data.draw(st.sampled_from(mask_impl.claims.profile_names), label="profile")
     case = data.draw(mask_cases(PROFILES[profile]), label="case").within(mask_impl.claims)
     first, second = (check_dense(mask_impl, case, profile, device, pattern) for pattern in PATTERNS)
     assert torch.equal(first, second)
@@ -38,7 +34,7 @@ def test_what_the_memory_held_before_does_not_show(mask_impl: MaskImplementation
 def test_the_same_call_gives_the_same_bytes_whatever_came_between(
     mask_impl: MaskImplementation, device: str, data: st.DataObject
 ) -> None:
-    profiles = st.sampled_from(_claimed_profiles(mask_impl))
+    profiles = st.sampled_from(mask_impl.claims.profile_names)
     profile, other = data.draw(profiles, label="profile"), data.draw(profiles, label="profile between")
     case = data.draw(mask_cases(PROFILES[profile]), label="case").within(mask_impl.claims)
     between = data.draw(mask_cases(PROFILES[other]), label="case between").within(mask_impl.claims)
@@ -51,7 +47,7 @@ def test_the_same_call_gives_the_same_bytes_whatever_came_between(
 @pytest.mark.requirement("MASK-OUTPUT-4")
 def test_a_mask_stays_what_it_is_when_the_next_is_built(mask_impl: MaskImplementation, device: str) -> None:
     """A builder that reuses its buffer changes the mask of a layer that has not run yet."""
-    profile = _claimed_profiles(mask_impl)[0]
+    profile = mask_impl.claims.profile_names[0]
     case = MaskCase((request("0110"),), 2)
     batch = case.batch(device)
     held = mask_impl.build(batch, rule_of(profile, case), layout="dense")
@@ -64,7 +60,7 @@ def test_a_mask_stays_what_it_is_when_the_next_is_built(mask_impl: MaskImplement
 @pytest.mark.requirement("MASK-REFUSE-2")
 @pytest.mark.parametrize("missing", ["item_ids", "prefix_item_ids"])
 def test_missing_item_ids_are_refused_by_name(mask_impl: MaskImplementation, device: str, missing: str) -> None:
-    by_item = [name for name in _claimed_profiles(mask_impl) if PROFILES[name].unbound.segments_by_item]
+    by_item = [name for name in mask_impl.claims.profile_names if PROFILES[name].unbound.segments_by_item]
     if not by_item:
         not_claimed("a profile that segments by item")
     if missing == "prefix_item_ids" and not (mask_impl.claims.prefix_types and mask_impl.claims.cached_prefix):
@@ -119,7 +115,7 @@ def test_offsets_beyond_32_bits(mask_impl: MaskImplementation, device: str, quer
         not_run("needs a CUDA device: over 2 GiB of mask is too slow elsewhere")
     if len(queries) > 1 and not mask_impl.claims.multi_request:
         not_claimed("multi_request")
-    profile = next((name for name in ("gemma3-sliding", "gemma4-full") if name in _claimed_profiles(mask_impl)), None)
+    profile = next((name for name in ("gemma3-sliding", "gemma4-full") if name in mask_impl.claims.profile_names), None)
     if profile is None:
         not_claimed("profile gemma3-sliding or gemma4-full")
     types = torch.zeros(sum(queries), dtype=torch.int32, device=device)

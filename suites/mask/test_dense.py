@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.statuses import not_claimed
@@ -13,7 +13,7 @@ from reference.profiles import PROFILES
 from suites.mask.checks import check_dense
 from suites.mask.golden import GOLDEN
 from suites.mask.poison import PATTERNS
-from suites.strategies.masks import MaskCase, mask_cases, request
+from suites.strategies.masks import MaskCase, large_cases, mask_cases, request
 
 
 @pytest.mark.requirement(
@@ -86,8 +86,19 @@ def test_rows_written_by_hand(mask_impl: MaskImplementation, device: str, golden
     assert got.tolist() == expected.bytes()
 
 
+@pytest.mark.requirement("MASK-WINDOW-1", "MASK-BLOB-1", "MASK-ORDER-1", "MASK-PACK-1")
+@settings(max_examples=60)
+@given(data=st.data())
+def test_realistic_sizes(mask_impl: MaskImplementation, device: str, data: st.DataObject) -> None:
+    """Faults that begin beyond a tile, a buffer or a table of fixed size."""
+    profile = data.draw(st.sampled_from(mask_impl.claims.profile_names), label="profile")
+    case = data.draw(large_cases(PROFILES[profile]), label="case").within(mask_impl.claims)
+    check_dense(mask_impl, case, profile, device)
+
+
 @pytest.mark.requirement("MASK-WINDOW-2", "MASK-PACK-1")
-def test_a_long_causal_request_ends_in_a_full_row(mask_impl: MaskImplementation, device: str) -> None:
+@pytest.mark.parametrize("profile", ["gemma4-full"])
+def test_a_long_causal_request_ends_in_a_full_row(mask_impl: MaskImplementation, device: str, profile: str) -> None:
     """1025 tokens: one more than eight blocks of 128 (report M58)."""
-    got = check_dense(mask_impl, MaskCase((request("0" * 1025),)), "gemma4-full", device).view(1025, 1025)
+    got = check_dense(mask_impl, MaskCase((request("0" * 1025),)), profile, device).view(1025, 1025)
     assert torch.equal(got.sum(1), torch.arange(1, 1026))

@@ -16,6 +16,7 @@ from reference.contracts import MaskImplementation
 from reference.profiles import PROFILES
 from reference.rules import Order, Overlay, Prefix, Segmentation
 from suites.mask.checks import build, rule_of
+from suites.mask.report import explain
 from suites.strategies.masks import PLAIN, MaskCase, Request, mask_cases
 
 _SWAP_VISION = str.maketrans("12", "21")
@@ -23,7 +24,7 @@ _SWAP_CAUSAL = str.maketrans("03", "30")
 
 
 def _profile(data: st.DataObject, impl: MaskImplementation, *, windowed_prefix: bool = False) -> str:
-    names = sorted(PROFILES if impl.claims.profiles is None else impl.claims.profiles)
+    names = impl.claims.profile_names
     if windowed_prefix:
         names = [name for name in names if PROFILES[name].unbound.prefix is Prefix.WINDOWED]
     return data.draw(st.sampled_from(names), label="profile")
@@ -43,6 +44,11 @@ def _mask(impl: MaskImplementation, case: MaskCase, profile: str, device: str) -
     return build(impl, case.batch(device), rule_of(profile, case))
 
 
+def _assert_same(got: Tensor, want: Tensor, case: MaskCase, profile: str) -> None:
+    """Fails with a picture: ``want`` as expected, ``got`` as got, on the requests of ``case``."""
+    assert torch.equal(got, want), explain(case.batch(), rule_of(profile, case), profile, got, want)
+
+
 def _single(impl: MaskImplementation, case: MaskCase, profile: str, device: str) -> Tensor:
     (only,) = case.requests
     return _mask(impl, case, profile, device).view(only.queries, len(only.types))
@@ -57,7 +63,7 @@ def test_a_batch_is_the_concatenation_of_its_requests(
     profile = _profile(data, mask_impl)
     case = _draw(data, mask_impl, profile)
     singles = [_mask(mask_impl, replace(case, requests=(r,)), profile, device) for r in case.requests]
-    assert torch.equal(_mask(mask_impl, case, profile, device), torch.cat(singles))
+    _assert_same(_mask(mask_impl, case, profile, device), torch.cat(singles), case, profile)
 
 
 @pytest.mark.needs_claim("multi_request")
@@ -77,7 +83,8 @@ def test_a_request_does_not_see_what_its_neighbours_are(
     start = sum(r.queries * len(r.types) for r in case.requests[:index])
     cells = slice(start, start + case.requests[index].queries * len(case.requests[index].types))
     changed = _mask(mask_impl, replace(case, requests=others), profile, device)
-    assert torch.equal(_mask(mask_impl, case, profile, device)[cells], changed[cells])
+    alone = replace(case, requests=(case.requests[index],))
+    _assert_same(changed[cells], _mask(mask_impl, case, profile, device)[cells], alone, profile)
 
 
 @pytest.mark.requirement("MASK-PACK-3")
@@ -89,7 +96,7 @@ def test_generation_tokens_behind_the_context_are_ignored(
     case = _draw(data, mask_impl, profile)
     other = data.draw(st.text("0123", max_size=9), label="other generation tokens")
     with_other = _mask(mask_impl, replace(case, trailing=other), profile, device)
-    assert torch.equal(_mask(mask_impl, case, profile, device), with_other)
+    _assert_same(with_other, _mask(mask_impl, case, profile, device), case, profile)
 
 
 @pytest.mark.requirement("MASK-INPUT-1", "MASK-INPUT-2")
@@ -98,7 +105,7 @@ def test_the_layout_of_the_inputs_changes_nothing(mask_impl: MaskImplementation,
     profile = _profile(data, mask_impl)
     case = _draw(data, mask_impl, profile)
     plain = replace(case, tokens=PLAIN, others=PLAIN)
-    assert torch.equal(_mask(mask_impl, case, profile, device), _mask(mask_impl, plain, profile, device))
+    _assert_same(_mask(mask_impl, case, profile, device), _mask(mask_impl, plain, profile, device), plain, profile)
 
 
 @pytest.mark.requirement("MASK-MODALITY-1", "MASK-MODALITY-2", "MASK-BLOB-2", "MASK-BLOB-3")
@@ -111,7 +118,8 @@ def test_relabelling_changes_nothing(mask_impl: MaskImplementation, device: str,
     relabelled = replace(
         case, requests=tuple(Request(r.types.translate(table), r.items.swapcase(), r.cached) for r in case.requests)
     )
-    assert torch.equal(_mask(mask_impl, case, profile, device), _mask(mask_impl, relabelled, profile, device))
+    got = _mask(mask_impl, relabelled, profile, device)
+    _assert_same(got, _mask(mask_impl, case, profile, device), case, profile)
 
 
 @pytest.mark.requirement("MASK-BASE-1", "MASK-MODALITY-1", "MASK-WINDOW-1", "MASK-WINDOW-2")
@@ -160,8 +168,9 @@ def test_a_prefix_of_text_only_shifts_the_mask(mask_impl: MaskImplementation, de
     shifted = Request("0" * prefix + only.types, "z" * prefix + only.items, prefix)
     known = mask_impl.claims.prefix_types and data.draw(st.booleans(), label="types of the prefix known")
     behind = _single(mask_impl, replace(case, requests=(shifted,), prefix_known=known), profile, device)
-    assert torch.equal(behind[:, prefix:], alone)
     assert behind.shape == (tokens, prefix + tokens)
+    uncached = replace(case, requests=(only,), prefix_known=False)
+    _assert_same(behind[:, prefix:].flatten(), alone.flatten(), uncached, profile)
 
 
 @pytest.mark.needs_claim("cached_prefix", "prefix_types")
@@ -175,8 +184,8 @@ def test_a_later_chunk_is_the_tail_of_the_one_shot_mask(
     case, whole = _draw_uncached(data, mask_impl, profile)
     cut = data.draw(st.integers(0, len(whole.types)), label="cut")
     one_shot = _single(mask_impl, replace(case, requests=(whole,), prefix_known=False), profile, device)
-    chunk = _single(mask_impl, replace(case, requests=(replace(whole, cached=cut),), prefix_known=True), profile, device)
-    assert torch.equal(chunk, one_shot[cut:])
+    later = replace(case, requests=(replace(whole, cached=cut),), prefix_known=True)
+    _assert_same(_single(mask_impl, later, profile, device).flatten(), one_shot[cut:].flatten(), later, profile)
 
 
 @pytest.mark.needs_claim("cached_prefix")
@@ -196,8 +205,9 @@ def test_chunks_cut_outside_blobs_stack_to_the_one_shot_mask(
     one_shot = _single(mask_impl, replace(case, requests=(whole,), prefix_known=False), profile, device)
     for start, end in pairwise(edges):
         part = Request(whole.types[:end], whole.items[:end], start)
-        chunk = _single(mask_impl, replace(case, requests=(part,), prefix_known=False), profile, device)
-        assert torch.equal(chunk, one_shot[start:end, :end])
+        later = replace(case, requests=(part,), prefix_known=False)
+        chunk = _single(mask_impl, later, profile, device)
+        _assert_same(chunk.flatten(), one_shot[start:end, :end].flatten(), later, profile)
         assert not one_shot[start:end, end:].any()
 
 

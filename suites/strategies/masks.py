@@ -177,8 +177,10 @@ def mask_cases(draw: st.DrawFn, profile: Profile | None = None, *, wide: bool = 
     window = draw(st.sampled_from(WINDOWS)) if windowed else None
     count = draw(_REQUESTS if wide else _FEW_REQUESTS)
     if count == 0:
+        # An ordinary request comes first, so that a failure which needs no wide one shrinks to an ordinary case.
+        ordinary = draw(_request(_segments(window), 20))
         window = draw(_WIDE_WINDOWS) if windowed else None
-        requests = draw(_WIDE_REQUESTS)
+        requests: tuple[Request, ...] = draw(_WIDE_REQUESTS.map(lambda wide: (ordinary, *wide)))
     else:
         segments = _segments(window)
         requests = tuple(draw(_request(segments, MOST_TOKENS // count)) for _ in range(count))
@@ -192,8 +194,32 @@ def mask_cases(draw: st.DrawFn, profile: Profile | None = None, *, wide: bool = 
     )
 
 
+@st.composite
+def large_cases(draw: st.DrawFn, profile: Profile) -> MaskCase:
+    """Cases of realistic sizes, each a little slow: images of hundreds of tokens, windows of hundreds, many requests."""
+    kind = draw(st.sampled_from(("requests", "blob", "window")))
+    window = draw(st.sampled_from((3, 100, 512, 700, 1024, 1500))) if profile.window is not None else None
+    if kind == "requests":
+        some = st.sampled_from([request(t) for t in ("0", "1", "11", "1|1", "01|10", "2", "0|", "3")] + [Request("", "")])
+        requests = tuple(draw(st.lists(some, min_size=13, max_size=90)))
+    elif kind == "blob":
+        before, blob, after = (
+            draw(st.sampled_from((0, 1, 9))),
+            draw(st.sampled_from((201, 256, 280))),
+            draw(st.integers(0, 3)),
+        )
+        types = "0" * before + draw(st.sampled_from("12")) * blob + "0" * after
+        requests = (request(types, "a" * len(types)),)
+    else:
+        keys, queries = draw(st.sampled_from((513, 701, 1025, 1100, 1600, 2100))), draw(st.integers(1, 4))
+        types = draw(st.sampled_from(("0", "3"))) * (keys - queries) + draw(st.sampled_from(("0", "1"))) * queries
+        requests = (request(types, "a" * keys, keys - queries),)
+    known = any(r.cached for r in requests) and draw(st.booleans())
+    return MaskCase(requests, window, prefix_known=known, tokens=draw(_PLACEMENTS), others=draw(_PLACEMENTS))
+
+
 # One draw instead of several wherever choices are independent: a draw costs more than anything else here.
-_COUNTS = (1,) * 20 + (2,) * 12 + (3,) * 5 + (5,) * 2
+_COUNTS = (1,) * 20 + (2,) * 12 + (3,) * 5 + (5, 5, 20)
 _FEW_REQUESTS = st.sampled_from(_COUNTS)
 _REQUESTS = st.sampled_from((*_COUNTS, 0))
 _TRAILING = st.sampled_from(("", "", "0", "1", "2130"))
@@ -246,8 +272,8 @@ def _wide_request(text: int, blob: str, tail: str) -> Request:
 _WIDE_WINDOWS = st.sampled_from((3, 130, 1024, 2048, 4096))
 _WIDE_REQUESTS = st.sampled_from(
     [
-        (*before, _wide_request(text, blob, tail), *after)
-        for before, after in (((), ()), ((), (request("1|1"),)), ((request("01"),), ()))
+        (_wide_request(text, blob, tail), *after)
+        for after in ((), (request("1|1"),))
         for tail in ("0", "11", "0110")
         for blob in ("", "2" * 7, "1" * 300)
         for text in (2050, 4100, 4110)
