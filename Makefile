@@ -12,7 +12,7 @@ l0_%: .venv/installed
 # The project's own tests; what CI runs.
 test: lint
 	$(BIN)/python -m pytest -m l0_cpu $(ARGS)
-	$(BIN)/python -m pytest -m l0_b200 --mask-impl eager
+	$(BIN)/python -m pytest -m l0_b200 --mask-impl eager --cache-impl gemma4-frames
 
 lint: .venv/installed
 	$(BIN)/ruff check .

@@ -25,7 +25,7 @@ class SystemMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def embed(self, data: st.DataObject) -> None:
-        self.judge.embed(data.draw(batches(self.layouts), label="batch"))
+        self.judge.embed(data.draw(batches(self.layouts, collisions=self.implementation.claims.collisions), label="batch"))
 
     @precondition(lambda self: self.implementation.claims.weights)
     @rule()
@@ -42,6 +42,7 @@ class SystemMachine(RuleBasedStateMachine):
     "CACHE-KEY-1",
     "CACHE-KEY-3",
     "CACHE-KEY-4",
+    "CACHE-KEY-5",
     "CACHE-PARTITION-1",
     "CACHE-RESIDUAL-1",
     "CACHE-RESIDUAL-2",

@@ -68,6 +68,20 @@ SYSTEM_EDITS: dict[str, Edit] = {
         "CACHE-FALLBACK-1",
         "a warning at every partial hit",
     ),
+    "warns-at-hits": Edit(
+        "encoder_cache.py",
+        "                part.hits[index] = rows\n",
+        "                part.hits[index] = rows\n                self._warn(str(index))\n",
+        "CACHE-FALLBACK-1",
+        "a warning at every hit",
+    ),
+    "length-unchecked": Edit(
+        "encoder_cache.py",
+        "(modality, tuple(content), int(length), options, self._weights)\n",
+        "(modality, tuple(content), options, self._weights)\n",
+        "CACHE-KEY-1",
+        "the embedding length is not in the key: collisions within a batch share rows (report C08)",
+    ),
     "never-warns": Edit(
         "encoder_cache.py",
         "            self._warn(message)\n",

@@ -191,13 +191,17 @@ _ITEMS = st.sampled_from(
 )
 """Few contents, so that requests meet; now and then the same content in another geometry."""
 
+_COLLIDING = (Item(1, length=3, size=2, hashed=77), Item(2, length=2, size=2, hashed=77))
+"""Two items of different lengths under one content hash."""
+
 _OPTIONS = st.sampled_from((*["options"] * 8, "other", None))
 
 
 @cache
-def batches(layouts: tuple[str, ...]) -> st.SearchStrategy[list[CacheRequest]]:
-    """Batches of requests of one to eight items in some layouts."""
-    items = st.lists(_ITEMS, min_size=1, max_size=8).map(tuple) | _ITEMS.map(lambda item: (item,))
+def batches(layouts: tuple[str, ...], *, collisions: bool) -> st.SearchStrategy[list[CacheRequest]]:
+    """Batches of requests of one to eight items in some layouts, with colliding hashes if asked."""
+    item = _ITEMS | st.sampled_from(_COLLIDING) if collisions else _ITEMS
+    items = st.lists(item, min_size=1, max_size=8).map(tuple) | _ITEMS.map(lambda one: (one,))
     request = st.builds(CacheRequest, st.sampled_from(layouts), items, _OPTIONS, st.booleans())
     return st.lists(request, min_size=1, max_size=4)
 
