@@ -27,7 +27,7 @@ class Device:
 
     def in_words(self) -> str:
         """For the header and the reports."""
-        return f"{self.name}, Triton kernels {'interpreted on CPU tensors' if self.interpreted else 'compiled'}"
+        return f"{self.name}, Triton kernels {'interpreted' if self.interpreted else 'compiled'}"
 
 
 class DeviceError(Exception):

@@ -70,9 +70,11 @@ class Condition:
         for name, bounds in self.ranges.items():
             value = machine.get(name)
             low, high = bounds.get("gte"), bounds.get("lte")
-            if value is None or (low is not None and int(value) < low) or (high is not None and int(value) > high):
+            if not isinstance(value, int):
+                reasons.append(f"{name} is {'unknown' if value is None else value}, not a number")
+            elif (low is not None and value < low) or (high is not None and value > high):
                 wanted = " and ".join(f"{word} {n}" for word, n in (("at least", low), ("at most", high)) if n is not None)
-                reasons.append(f"{name} is {'unknown' if value is None else value}, not {wanted}")
+                reasons.append(f"{name} is {value}, not {wanted}")
         for name, patterns in self.wildcards.items():
             value = machine.get(name)
             if value is None or not any(fnmatch.fnmatch(str(value).lower(), p.lower()) for p in patterns):
@@ -101,6 +103,11 @@ class TestList:
     def name(self) -> str:
         """The stage, which is also the pytest marker that selects it."""
         return self.path.stem
+
+    @property
+    def platform(self) -> str:
+        """The machine that the stage is named after, as waivers name it: ``dgx_b200`` for ``l0_dgx_b200``."""
+        return self.name.split("_", 1)[-1].lower()
 
     @property
     def entries(self) -> tuple[Entry, ...]:

@@ -27,7 +27,7 @@ class Waiver:
 
     Attributes:
         node_id: The exact id of the test, or of a function for all of its parameters.
-        platform: First word of the stages it holds for; None for all.
+        platform: Platform of the lists it holds for (``full:B200/`` for ``l0_b200``); None for all.
         link: Where the fault is tracked.
         path: The file it stands in.
         line: The line it stands on.

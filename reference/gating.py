@@ -52,7 +52,7 @@ def gate(config: Mapping[str, Any], batch: MaskBatch) -> tuple[LayerMask, ...]:
         config: The model's ``config.json``, or what ``to_dict()`` of a Hugging Face config returns. Not the
             attributes of a live config: Hugging Face halves ``sliding_window`` in place where nothing is causal.
             Read: ``model_type``, ``layer_types`` (or ``num_hidden_layers`` with ``sliding_window_pattern``),
-            ``sliding_window`` and ``use_bidirectional_attention``, each also from ``text_config``.
+            ``sliding_window`` and ``use_bidirectional_attention``, from ``text_config`` where there is one.
         batch: The requests; only the types of the new tokens decide.
 
     Returns:
@@ -73,7 +73,8 @@ def gate(config: Mapping[str, Any], batch: MaskBatch) -> tuple[LayerMask, ...]:
             f"use_bidirectional_attention is {flag!r}, expected one of {list(by_flag)} for model_type {model_type!r}"
         )
     has_vision = _has_vision(batch)
-    return tuple(_layer(known, kind, text, index, has_vision) for index, kind in enumerate(_layer_types(text)))
+    kinds = _layer_types(text, str(model_type))
+    return tuple(_layer(known, kind, text, index, has_vision) for index, kind in enumerate(kinds))
 
 
 def _layer(kinds: dict[str, str], kind: object, text: Mapping[str, Any], index: int, has_vision: bool) -> LayerMask:
@@ -89,17 +90,22 @@ def _layer(kinds: dict[str, str], kind: object, text: Mapping[str, Any], index: 
     return LayerMask(profile.name, rule)
 
 
-def _layer_types(text: Mapping[str, Any]) -> list[object]:
-    layer_types = text.get("layer_types")
+def _layer_types(text: Mapping[str, Any], model_type: str) -> list[object]:
+    """The kind of every layer. Gemma 4 knows no pattern but its own, and its last layer is full whatever the config says."""
+    layer_types, gemma4 = text.get("layer_types"), model_type.startswith("gemma4")
     if layer_types is not None:
-        return list(layer_types)
-    layers, pattern = text.get("num_hidden_layers"), text.get("sliding_window_pattern", 6)
+        kinds = list(layer_types)
+        if gemma4 and kinds and kinds[-1] == SLIDING:
+            kinds[-1] = FULL
+        return kinds
+    layers, pattern = text.get("num_hidden_layers"), 6 if gemma4 else text.get("sliding_window_pattern", 6)
     if not isinstance(layers, int) or not isinstance(pattern, int) or pattern < 1:
         raise ValueError(
             f"layer_types is missing, expected a list of {FULL!r} and {SLIDING!r}, or num_hidden_layers with an "
             f"optional sliding_window_pattern (got {layers!r} and {pattern!r})"
         )
-    return [FULL if (index + 1) % pattern == 0 else SLIDING for index in range(layers)]
+    kinds = [FULL if (index + 1) % pattern == 0 else SLIDING for index in range(layers)]
+    return _layer_types({"layer_types": kinds}, model_type)
 
 
 def _has_vision(batch: MaskBatch) -> bool:

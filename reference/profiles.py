@@ -101,7 +101,10 @@ _TRT4 = _GITHUB + "NVIDIA/TensorRT-LLM modeling_gemma4.py get_flashinfer_attenti
 _VLLM = _GITHUB + "vllm-project/vllm v1/attention/ops/triton_attention_helpers.py compute_kv_seq_mask"
 _SGLANG = _GITHUB + "sgl-project/sglang srt/models/gemma3_mm.py prepare_attn_masks (pull 10707)"
 _LLAMA = _GITHUB + "ggml-org/llama.cpp src/llama-kv-cache.cpp set_input_kq_mask (pull 12615)"
-_MLX = _GITHUB + "Blaizzy/mlx-vlm models/gemma4/language.py Gemma4TextModel._make_masks"
+_MLX = (
+    _GITHUB
+    + "Blaizzy/mlx-vlm models/gemma4/language.py Gemma4TextModel._make_masks (without a prefix; it drops the blob with one)"
+)
 
 _NONE, _VISION, _ALL = Overlay.NONE, Overlay.VISION, Overlay.ALL
 _OR_LAST, _ITEM, _TYPE = Order.OR_LAST, Segmentation.ITEM, Segmentation.TYPE

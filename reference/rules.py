@@ -59,11 +59,11 @@ class MaskRule:
         order: How blob and window combine; without effect unless ``overlay`` is VISION and there is a window.
         prefix: What a row sees of the cached prefix.
         segmentation: Where one blob ends and the next begins.
-        bound_future: Whether keys at ``p + W`` and beyond are hidden even inside a blob.
+        bound_future: Whether keys at ``p + W`` and beyond are hidden: under WINDOW_LAST inside a blob too.
 
     Raises:
         TypeError: ``window`` is no integer, or another field is not a member of its enum.
-        ValueError: ``window`` is below 1.
+        ValueError: ``window`` is below 1, or above the keys that a request can have.
     """
 
     window: int | None = None
@@ -84,6 +84,10 @@ class MaskRule:
             if window < 1:
                 raise ValueError(
                     f"window is {window}, expected at least 1 (W counts the query itself), or None for no window"
+                )
+            if window > MAX_WINDOW:
+                raise ValueError(
+                    f"window is {window}, expected at most {MAX_WINDOW}, the longest request, or None for no window"
                 )
             object.__setattr__(self, "window", window)
         for field in fields(self):
@@ -111,7 +115,8 @@ class MaskRule:
         else:
             seen = "p-W < c <= p or same blob"
         parts = [window, f"visible: {seen}"]
-        if self.bound_future and self.window is not None:
+        looks_ahead = self.overlay is Overlay.ALL or self.order is Order.WINDOW_LAST
+        if self.bound_future and self.window is not None and looks_ahead:
             parts.append("and c < p+W")
         if self.overlay is Overlay.VISION:
             parts.append(f"blobs by {self.segmentation.value}")
@@ -121,6 +126,9 @@ class MaskRule:
             parts.append("prefix columns all visible")
         return ", ".join(parts)
 
+
+MAX_WINDOW = 2**31 - 1
+"""Widest window: no request has more keys (MASK-INPUT-4)."""
 
 _KINDS: dict[str, type] = {
     "overlay": Overlay,

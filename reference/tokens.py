@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import InitVar, dataclass
 from enum import IntEnum
 from typing import NamedTuple
@@ -160,6 +160,8 @@ class MaskBatch:
 
 def _lengths(name: str, lengths: Sequence[int]) -> tuple[int, ...]:
     checked = []
+    if not isinstance(lengths, Iterable) or isinstance(lengths, str):
+        raise TypeError(f"{name} is {lengths!r} ({type(lengths).__name__}), expected a sequence of ints, one a request")
     for index, value in enumerate(lengths):
         try:
             length = operator.index(value)
@@ -208,4 +210,4 @@ def _check_types(name: str, types: Tensor) -> None:
     if bool(unknown.any()):
         index = int(unknown.nonzero()[0])
         known = ", ".join(f"{t.value} {t.name}" for t in TokenType)
-        raise ValueError(f"{name}[{index}] is {int(values[index])}, expected one of {known}")
+        raise ValueError(f"{name}[{index}] is {types[index].tolist()}, expected one of {known}")

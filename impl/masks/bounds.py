@@ -68,6 +68,7 @@ def bounds(batch: MaskBatch, rule: MaskRule, table: RequestTable, block: int = B
         0 if items is None else items.stride(0),
         0 if prefix_types is None else prefix_types.stride(0),
         0 if prefix_items is None else prefix_items.stride(0),
+        table.tensor.shape[1],
         total,
         (NO_WINDOW if rule.window is None else rule.window) - 1,
         STEPS=table.steps,
@@ -107,6 +108,7 @@ def _bounds_kernel(
     items_stride,
     prefix_types_stride,
     prefix_items_stride,
+    requests,
     queries,
     reach,
     STEPS: tl.constexpr,
@@ -118,7 +120,6 @@ def _bounds_kernel(
     BLOCK: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    SLOTS: tl.constexpr = 1 << STEPS
     # All of it in 64 bits: the work is linear, and neither an index times a stride nor p + reach can wrap.
     lane = tl.arange(0, BLOCK).to(tl.int64)
     block_first = tl.program_id(0).to(tl.int64) * BLOCK
@@ -127,9 +128,9 @@ def _bounds_kernel(
 
     slot = table
     if STEPS > 0:
-        slot += request_of(table, i, STEPS)
-    prefix = tl.load(slot + 2 * SLOTS)
-    keys = tl.load(slot + 3 * SLOTS)
+        slot += request_of(table, requests, i, STEPS)
+    prefix = tl.load(slot + 2 * requests)
+    keys = tl.load(slot + 3 * requests)
     to_position = prefix - tl.load(slot)
     p = i + to_position
 
@@ -165,7 +166,7 @@ def _bounds_kernel(
             head_item = head_kind
             if SEGMENTATION == 2:
                 head_item = tl.load(items + block_first * items_stride)
-            limit = tl.load(table + request_of(table, block_first, STEPS))  # the first query of its request
+            limit = tl.load(table + request_of(table, requests, block_first, STEPS))  # the first query of its request
             walking = ((head_kind == 1) | (head_kind == 2)) & (head > limit)
             while walking:
                 j = tl.maximum(head - 1 - lane, 0)
@@ -180,8 +181,8 @@ def _bounds_kernel(
             tail_item = tail_kind
             if SEGMENTATION == 2:
                 tail_item = tl.load(items + (tail - 1) * items_stride)
-            one = table + request_of(table, tail - 1, STEPS)
-            limit = tl.load(one) + tl.load(one + 3 * SLOTS) - tl.load(one + 2 * SLOTS)  # behind its last query
+            one = table + request_of(table, requests, tail - 1, STEPS)
+            limit = tl.load(one) + tl.load(one + 3 * requests) - tl.load(one + 2 * requests)  # behind its last query
             walking = ((tail_kind == 1) | (tail_kind == 2)) & (tail < limit)
             while walking:
                 j = tl.minimum(tail + lane, queries - 1)
@@ -195,7 +196,7 @@ def _bounds_kernel(
         blob_last = tl.minimum(end + to_position, keys) - 1
         if SEE_PREFIX:
             # A blob that begins with the first query may go on in the cached prefix.
-            first_prefix = tl.load(slot + 4 * SLOTS)
+            first_prefix = tl.load(slot + 4 * requests)
             reaching = vision & (blob_first == prefix)
             walking = True
             back = tl.arange(0, TILE).to(tl.int64)[None, :]

@@ -48,6 +48,7 @@ def paint(
             bounds,
             table.tensor,
             cells.start,
+            table.tensor.shape[1],
             batch.query_total,
             STEPS=table.steps,
             OPEN=rule.prefix is Prefix.OPEN,
@@ -64,6 +65,7 @@ def _dense_kernel(
     bounds,
     table,
     first_cell,
+    requests,
     queries,
     STEPS: tl.constexpr,
     OPEN: tl.constexpr,
@@ -71,8 +73,7 @@ def _dense_kernel(
     CHUNK: tl.constexpr,
     PIECE: tl.constexpr,
 ):
-    SLOTS: tl.constexpr = 1 << STEPS
-    first_cells = table + SLOTS
+    first_cells = table + requests
     # Offsets into the output are 64 bits wide from here on; only what is relative to the chunk is narrower.
     skipped = tl.program_id(0).to(tl.int64) * CHUNK
     start = skipped + first_cell
@@ -83,12 +84,12 @@ def _dense_kernel(
     if WIDE:
         one = table
         if STEPS > 0:
-            one += request_of(first_cells, start, STEPS)
+            one += request_of(first_cells, requests, start, STEPS)
         request_first = tl.load(one)
-        cached = tl.load(one + 2 * SLOTS)
-        width = tl.load(one + 3 * SLOTS)
+        cached = tl.load(one + 2 * requests)
+        width = tl.load(one + 3 * requests)
         request_end = request_first + width - cached
-        offset = start - tl.load(one + SLOTS)
+        offset = start - tl.load(one + requests)
         query_a = request_first + offset // width
         begun = offset % width  # cells of the first row that lie before the chunk
         seam = width - begun  # where the second row begins, counted from the chunk
@@ -121,13 +122,13 @@ def _dense_kernel(
             cell = start + part
             slot = table
             if STEPS > 0:
-                slot += request_of(first_cells, cell, STEPS)
-            keys = tl.load(slot + 3 * SLOTS)
-            within = cell - tl.load(slot + SLOTS)
+                slot += request_of(first_cells, requests, cell, STEPS)
+            keys = tl.load(slot + 3 * requests)
+            within = cell - tl.load(slot + requests)
             row = within // keys
             column = within - row * keys
             interval = bounds + 2 * tl.minimum(tl.load(slot) + row, queries - 1)
             visible = (column >= tl.load(interval)) & (column <= tl.load(interval + 1))
             if OPEN:
-                visible |= column < tl.load(slot + 2 * SLOTS)
+                visible |= column < tl.load(slot + 2 * requests)
             tl.store(result + part, visible.to(tl.uint8))

@@ -50,7 +50,8 @@ def _request(batch: MaskBatch, rule: MaskRule, segment: Segment) -> Tensor:
     window = segment.keys + 1 if rule.window is None else rule.window
     if rule.order is not Order.WINDOW_LAST:
         mask &= distance < window
-        mask &= -distance < window
+        if rule.bound_future:
+            mask &= -distance < window
     if rule.overlay is Overlay.VISION:
         blob = _blob_ids(batch, rule, segment)
         mask |= (blob[None, :] == blob[segment.prefix :, None]) & (blob[None, :] > 0)

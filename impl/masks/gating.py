@@ -37,7 +37,8 @@ def gate(config: Mapping[str, Any], batch: MaskBatch) -> list[MaskRule | None]:
     vision = overlay is Overlay.VISION and _any_vision(batch)
     # Gemma 3 lets a blob see itself on every layer; Gemma 4 keeps its full-attention layers causal.
     full_overlay = Overlay.NONE if overlay is Overlay.VISION and not (vision and family == 3) else overlay
-    return [_rule(kind, overlay, full_overlay, text.get("sliding_window"), family) for kind in _kinds(text)]
+    kinds = _kinds(text, family)
+    return [_rule(kind, overlay, full_overlay, text.get("sliding_window"), family) for kind in kinds]
 
 
 def _overlay(family: int, multimodal: bool, flag: object) -> Overlay:
@@ -70,11 +71,15 @@ def _rule(kind: object, overlay: Overlay, full_overlay: Overlay, window: int | N
     return MaskRule(window=half, overlay=overlay, bound_future=True)
 
 
-def _kinds(text: Mapping[str, Any]) -> list[object]:
-    kinds = text.get("layer_types")
-    if kinds is not None:
-        return list(kinds)
-    layers, every = text.get("num_hidden_layers"), text.get("sliding_window_pattern", 6)
+def _kinds(text: Mapping[str, Any], family: int) -> list[object]:
+    given = text.get("layer_types")
+    kinds = _by_pattern(text, family) if given is None else list(given)
+    # Gemma 4 ends in full attention, whatever its config says.
+    return [*kinds[:-1], "full_attention"] if family == 4 and kinds[-1:] == ["sliding_attention"] else kinds
+
+
+def _by_pattern(text: Mapping[str, Any], family: int) -> list[object]:
+    layers, every = text.get("num_hidden_layers"), text.get("sliding_window_pattern", 6) if family == 3 else 6
     if not isinstance(layers, int) or not isinstance(every, int) or every < 1:
         raise ValueError(
             f"layer_types is missing; without it expected num_hidden_layers (got {layers!r}) and a "

@@ -11,9 +11,6 @@ from torch import Tensor
 
 from reference.tokens import MaskBatch
 
-NOWHERE = 2**62
-"""Start of a slot that holds no request: beyond every query and every cell."""
-
 COLUMNS = 5
 """first_query, first_cell, prefix, keys, first_prefix; each a row of the tensor, one slot a request."""
 
@@ -23,7 +20,7 @@ class RequestTable:
     """The requests of a batch that have queries, for kernels that search them.
 
     Attributes:
-        tensor: ``[COLUMNS, 2**steps]`` int64 on the batch's device; slots past the last request start NOWHERE.
+        tensor: ``[COLUMNS, requests]`` int64 on the batch's device.
         steps: Halvings that :func:`request_of` needs.
         longest: Largest K of the batch, in keys.
     """
@@ -46,7 +43,6 @@ def request_table(batch: MaskBatch) -> RequestTable:
     slots = [(s.first_query, s.first_cell, s.prefix, s.keys, s.first_prefix) for s in batch.segments() if s.queries]
     longest = max(keys for _, _, _, keys, _ in slots)
     steps = (len(slots) - 1).bit_length()
-    slots += [(NOWHERE, NOWHERE, 0, 1, 0)] * ((1 << steps) - len(slots))
     rows = torch.tensor(list(zip(*slots, strict=True)), dtype=torch.int64)
     return RequestTable(_to_device(rows, batch.device), steps, longest)
 
@@ -74,10 +70,11 @@ def _write_slot(table, slot, slots, first_query, first_cell, prefix, keys, first
 
 
 @triton.jit
-def request_of(starts, x, STEPS: tl.constexpr):
-    """Index of the last request that starts at or before ``x``, a scalar or a block of int64."""
+def request_of(starts, requests, x, STEPS: tl.constexpr):
+    """Index of the last of ``requests`` that starts at or before ``x``, a scalar or a block of int64."""
     found = x * 0
     for step in tl.static_range(STEPS):
         candidate = found | (1 << (STEPS - 1 - step))
-        found = tl.where(tl.load(starts + candidate) <= x, candidate, found)
+        begun = (candidate < requests) & (tl.load(starts + tl.minimum(candidate, requests - 1)) <= x)
+        found = tl.where(begun, candidate, found)
     return found

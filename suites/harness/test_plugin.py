@@ -56,7 +56,7 @@ def test_a_waived_test_is_skipped_and_shown_as_waived(project: Project) -> None:
     run.stdout.fnmatch_lines([f"1 x skipped by waiver: waives.txt:2 ({LINK})", "*tests: 1 passed, 1 skipped by waiver"])
 
 
-@pytest.mark.parametrize(("platform", "skipped"), [("X", True), ("B200", False)])
+@pytest.mark.parametrize(("platform", "skipped"), [("X", True), ("B200", False), ("L0", False)])
 def test_a_waiver_for_another_platform_waives_nothing(project: Project, platform: str, skipped: bool) -> None:
     made = project(TWO, waives=f"full:{platform}/suites/test_it.py::test_a SKIP ({LINK})\n")
     made.runpytest_inprocess("-m", "l0_x").assert_outcomes(passed=2 - skipped, skipped=int(skipped))
@@ -67,6 +67,18 @@ def test_a_bad_waiver_stops_the_run(project: Project, line: str) -> None:
     run = project(TWO, waives=line).runpytest_inprocess()
     assert run.ret == pytest.ExitCode.USAGE_ERROR
     run.stderr.fnmatch_lines(["*waives.txt:1: *"])
+
+
+def test_only_the_failures_of_the_last_run_can_be_run_again(project: Project) -> None:
+    made = project("def test_a(): assert False\ndef test_b(): pass\n", ("suites/test_it.py::test_b",))
+    made.runpytest_inprocess().assert_outcomes(failed=1, passed=1)
+    made.runpytest_inprocess("--lf").assert_outcomes(failed=1)
+
+
+def test_a_list_that_is_excluded_is_not_the_list_that_runs(project: Project) -> None:
+    run = project(TWO, ("suites/test_it.py::test_a",)).runpytest_inprocess("-m", "not l0_x")
+    run.assert_outcomes(passed=1, deselected=1)
+    run.stdout.no_fnmatch_line("list l0_x*")
 
 
 def test_a_run_in_which_everything_was_skipped_is_not_green(project: Project) -> None:

@@ -105,13 +105,13 @@ out = {}
 for wide, opened, steps in ((False, False, 0), (False, True, 3), (True, False, 0), (True, False, 3), (True, True, 3)):
     kernel = compiled(
         _dense_kernel,
-        {"result": "*u8", "bounds": "*i32", "table": "*i64", "first_cell": "i64", "queries": "i32"},
+        {"result": "*u8", "bounds": "*i32", "table": "*i64", "first_cell": "i64", "requests": "i32", "queries": "i32"},
         {"STEPS": steps, "OPEN": opened, "WIDE": wide, "CHUNK": 4096, "PIECE": 512},
     )
     out[f"dense wide={wide} open={opened} steps={steps}"] = kernel.asm["ptx"]
 for overlay, order, segmentation, see in ((0, 0, 0, False), (1, 0, 0, False), (1, 1, 1, True), (1, 2, 2, True)):
     names = _bounds_kernel.arg_names
-    types = dict(zip(names, ["*i32", "*i64", "*u8", "*i64", "*i16", "*i64", *["i64"] * 6]))
+    types = dict(zip(names, ["*i32", "*i64", "*u8", "*i64", "*i16", "*i64", *["i64"] * 7]))
     kernel = compiled(
         _bounds_kernel,
         types,

@@ -192,7 +192,7 @@ KERNEL_EDITS: dict[str, KernelEdit] = {
     ),
     "open-prefix-lost": KernelEdit(
         "dense.py",
-        "visible |= column < tl.load(slot + 2 * SLOTS)",
+        "visible |= column < tl.load(slot + 2 * requests)",
         "visible |= column < 0",
         "MASK-PREFIX-2",
         "an open prefix is windowed",
@@ -227,15 +227,15 @@ KERNEL_EDITS: dict[str, KernelEdit] = {
     "rows-of-queries": KernelEdit(
         "dense.py",
         "row = within // keys\n",
-        "row = within // (keys - tl.load(slot + 2 * SLOTS))\n",
+        "row = within // (keys - tl.load(slot + 2 * requests))\n",
         "MASK-PACK-1",
         "the row width leaves out the prefix",
         "gemma3-full",
     ),
     "request-search-edge": KernelEdit(
         "table.py",
-        "tl.load(starts + candidate) <= x",
-        "tl.load(starts + candidate) < x",
+        "tl.load(starts + tl.minimum(candidate, requests - 1)) <= x",
+        "tl.load(starts + tl.minimum(candidate, requests - 1)) < x",
         "MASK-PACK-4",
         "the first query of a request is taken for one of the request before",
         "gemma3-full",
