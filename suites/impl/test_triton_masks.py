@@ -14,16 +14,19 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from impl.masks import EAGER, TRITON
 from impl.masks.bounds import bounds
 from impl.masks.dense import paint
 from impl.masks.table import request_table
 from impl.masks.triton_masks import TritonMasks
-from reference.contracts import as_mask_implementation
-from reference.dense import request_mask
+from reference.contracts import MaskBuilder, as_mask_implementation
+from reference.dense import packed_mask, request_mask
 from reference.profiles import PROFILES
+from reference.rules import MaskRule
 from reference.tokens import MaskBatch
 from suites.mask.checks import check_dense
-from suites.strategies.masks import mask_cases
+from suites.mask.report import explain
+from suites.strategies.masks import MaskCase, mask_cases, rules
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,6 +44,18 @@ def test_tile_sizes_do_not_show(device: str, data: st.DataObject) -> None:
     if cells > 200 * chunk:  # one program a chunk, and the interpreter takes its time
         chunk = 4096
     check_dense(as_mask_implementation(TritonMasks(chunk, block), "triton"), case, profile, device)
+
+
+@pytest.mark.requirement("MASK-ORDER-1", "MASK-ORDER-2", "MASK-ORDER-3", "MASK-WINDOW-3")
+@pytest.mark.parametrize("builder", [TRITON, EAGER], ids=["triton", "eager"])
+@given(case=mask_cases(wide=False), rule=rules)
+def test_every_combination_of_terms_is_the_oracles(
+    device: str, builder: MaskBuilder, case: MaskCase, rule: MaskRule
+) -> None:
+    """Rules that no profile has included."""
+    batch = case.batch(device)
+    got, want = builder.build(batch, rule).cpu(), packed_mask(batch, rule)
+    assert torch.equal(got, want), explain(batch, rule, "a rule", got.view(torch.uint8), want.view(torch.uint8))
 
 
 @pytest.mark.parametrize(("name", "value"), [("chunk", 0), ("chunk", 24), ("block", 8), ("block", -16)])

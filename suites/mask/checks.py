@@ -42,7 +42,7 @@ def build(implementation: MaskImplementation, batch: MaskBatch, rule: MaskRule) 
     )
     assert mask.device == batch.device, f"{name} returned a tensor on {mask.device}, expected {batch.device}"
     assert mask.is_contiguous(), f"{name} returned stride {mask.stride()}, expected a contiguous tensor"
-    return mask.view(torch.uint8).cpu()
+    return mask.view(torch.uint8).cpu().clone()  # a copy of its own, on the CPU too
 
 
 def check_dense(

@@ -89,6 +89,12 @@ GOLDEN: dict[str, Golden] = {
     "M32": _golden("gemma3-full", "11|1.. 11|11. 11|111", "0 0 | 0 0 0", trailing="11"),
     "M34": _golden("gemma3-full", "1..... 111... 111... 1111.. 11111. 111111", "0 1 1 0 0 0"),
     "M35": _golden("gemma3-sliding", "..1|111 ...|111 ...|.11", "0 0 0 | 1 1 1", window=2),
+    "empty-with-a-prefix": _golden("gemma3-full", "11|1. 11|11", "0 1 1 |", "0 0 | 0 0", prefix_known=True),
+    "prefix-types-behind-an-empty-request": _golden(
+        "trtllm-gemma3-sliding", "1|1. .|.1", "0 0 0 |", "1 | 1 0", window=1, prefix_known=True
+    ),
+    "one-item-of-two-types": _golden("vllm-gemma3-full", "11. 11. 111", Request("120", "aab")),
+    "one-id-twice": _golden("vllm-gemma3-full", "1.. 11. 111", Request("101", "aba")),
     "M37": _golden("gemma3-full", "1.. 111 111 11. 11. 111", "0 1 1", "1 1 0"),
     "M38": _golden("gemma3-full", "1. 11 1. 11", "0 0", "0 0"),
     "M40": _golden(_TEXT, "." * 49 + "1" * 15 + "|1", "0" * 64 + "|0", window=16),

@@ -15,6 +15,19 @@ PATTERNS = (0xA5, 0x5A)
 CANARY = 512
 """Bytes on each side of an allocation; a multiple of the alignment that allocators give."""
 
+_FILLED = {
+    torch.zeros,
+    torch.zeros_like,
+    torch.ones,
+    torch.ones_like,
+    torch.full,
+    torch.full_like,
+    torch.Tensor.new_zeros,
+    torch.Tensor.new_ones,
+    torch.Tensor.new_full,
+}
+"""These keep their values and get canaries alone."""
+
 _EMPTY = {
     torch.empty,
     torch.empty_like,
@@ -47,12 +60,14 @@ class PoisonedAllocations(TorchFunctionMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         made = func(*args, **(kwargs or {}))
-        if func not in _EMPTY or not isinstance(made, Tensor) or made.numel() == 0:
+        if func not in _EMPTY | _FILLED or not isinstance(made, Tensor) or made.numel() == 0:
             return made
         size = made.untyped_storage().nbytes()
         memory = torch.full((size + 2 * CANARY,), self.pattern, dtype=torch.uint8, device=made.device)
         self._allocations.append((memory, size))
-        return memory[CANARY : CANARY + size].view(made.dtype).as_strided(made.shape, made.stride(), CANARY // made.itemsize)
+        inner = memory[CANARY : CANARY + size].view(made.dtype)
+        inner = inner.as_strided(made.shape, made.stride(), CANARY // made.itemsize)
+        return inner.copy_(made) if func in _FILLED else inner
 
     def disturbed(self) -> str | None:
         """Says which canary was written over; None if all live."""

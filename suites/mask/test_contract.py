@@ -17,6 +17,7 @@ from reference.tokens import MaskBatch
 from suites.mask.checks import build, check_dense, rule_of
 from suites.mask.memory import peak_beside_output
 from suites.mask.poison import PATTERNS
+from suites.mask.report import explain
 from suites.strategies.masks import MaskCase, mask_cases, request
 
 
@@ -45,16 +46,63 @@ def test_the_same_call_gives_the_same_bytes_whatever_came_between(
 
 
 @pytest.mark.requirement("MASK-OUTPUT-4")
-def test_a_mask_stays_what_it_is_when_the_next_is_built(mask_impl: MaskImplementation, device: str) -> None:
-    """A builder that reuses its buffer changes the mask of a layer that has not run yet."""
-    profile = mask_impl.claims.profile_names[0]
-    case = MaskCase((request("0110"),), 2)
+@given(data=st.data())
+def test_a_mask_stays_what_it_is_when_the_next_is_built(
+    mask_impl: MaskImplementation, device: str, data: st.DataObject
+) -> None:
+    """A builder that reuses its buffer changes the mask of a layer that has not run yet, of this batch or another."""
+    profiles = st.sampled_from(mask_impl.claims.profile_names)
+    profile, other = data.draw(profiles, label="profile"), data.draw(profiles, label="next profile")
+    case = data.draw(mask_cases(PROFILES[profile], wide=False), label="case").within(mask_impl.claims)
     batch = case.batch(device)
     held = mask_impl.build(batch, rule_of(profile, case), layout="dense")
     before = held.clone()
-    other = MaskCase((request("3000"),), 1)
-    mask_impl.build(other.batch(device), rule_of(profile, other), layout="dense")
+    mask_impl.build(batch, PROFILES[other].rule(1 + (case.window or 0)), layout="dense")
+    text = replace(case, requests=tuple(replace(r, types="3" * len(r.types)) for r in case.requests))
+    mask_impl.build(text.batch(device), rule_of(profile, text), layout="dense")
     assert torch.equal(held, before)
+
+
+@pytest.mark.requirement("MASK-DETERMINISM-2")
+@given(data=st.data())
+def test_types_that_change_in_place_change_the_mask(mask_impl: MaskImplementation, device: str, data: st.DataObject) -> None:
+    """Engines refill one buffer step by step; a builder must not remember the batch object or its address."""
+    profile = data.draw(st.sampled_from(mask_impl.claims.profile_names), label="profile")
+    case = data.draw(mask_cases(PROFILES[profile], wide=False), label="case").within(mask_impl.claims)
+    case = replace(case, tokens=replace(case.tokens, stride=max(1, case.tokens.stride)))
+    batch, rule = case.batch(device), rule_of(profile, case)
+    build(mask_impl, batch, rule)
+    table = data.draw(st.sampled_from(("3201", "1111", "0000", "2130")), label="new types")
+    new = torch.tensor([int(table[t]) for t in batch.token_types.tolist()], dtype=torch.int64)
+    batch.token_types.copy_(new.to(batch.token_types))
+    got, want = build(mask_impl, batch, rule), packed_mask(batch, rule).view(torch.uint8)
+    assert torch.equal(got, want), explain(batch, rule, profile, got, want)
+
+
+@pytest.mark.requirement("MASK-PACK-2")
+@pytest.mark.parametrize("requests", [(), ("",), ("01|",), ("", "01|")], ids=["none", "empty", "prefix", "both"])
+def test_a_batch_without_queries_has_an_empty_mask(
+    mask_impl: MaskImplementation, device: str, requests: tuple[str, ...]
+) -> None:
+    case = MaskCase(tuple(request(r) for r in requests), 4)
+    if case.within(mask_impl.claims) != case:
+        not_claimed("this batch: it has a cached prefix or several requests")
+    for profile in mask_impl.claims.profile_names:
+        check_dense(mask_impl, case, profile, device)
+
+
+@pytest.mark.requirement("MASK-INPUT-1", "MASK-OFFSET-1")
+def test_token_types_gigabytes_apart_are_found(mask_impl: MaskImplementation, device: str) -> None:
+    """An index times a stride passes 2**31 although the tensor has five elements (report M46)."""
+    stride = 2**30 + 5
+    memory = torch.empty(4 * stride + 1, dtype=torch.int8, device=device)
+    types = memory.as_strided((5,), (stride,))
+    types.copy_(torch.tensor([0, 1, 1, 2, 0]))
+    batch = MaskBatch(types, [5], item_ids=torch.tensor([0, 1, 1, 1, 0], device=device))
+    for profile in mask_impl.claims.profile_names:
+        rule = PROFILES[profile].rule(2)
+        got, want = build(mask_impl, batch, rule), packed_mask(batch, rule).view(torch.uint8)
+        assert torch.equal(got, want), explain(batch, rule, profile, got, want)
 
 
 @pytest.mark.requirement("MASK-REFUSE-2")
@@ -74,9 +122,14 @@ def test_missing_item_ids_are_refused_by_name(mask_impl: MaskImplementation, dev
 @pytest.mark.needs_claim("linear_memory")
 @pytest.mark.requirement("MASK-MEMORY-1")
 @pytest.mark.parametrize("profile", ["gemma3-full", "gemma3-sliding", "trtllm-gemma4-sliding-open-prefix"])
-def test_memory_beside_the_output_is_linear(mask_impl: MaskImplementation, device: str, profile: str) -> None:
-    """At most 64 bytes a token and one page of slack: a grid of indices over 1,024 queries would be megabytes."""
-    case = MaskCase((request("0" * 200 + "1" * 300 + "0" * 524),), 128)
+@pytest.mark.parametrize("requests", [("0" * 200 + "1" * 300 + "0" * 524,), ("1",) * 2049], ids=["long", "many"])
+def test_memory_beside_the_output_is_linear(
+    mask_impl: MaskImplementation, device: str, profile: str, requests: tuple[str, ...]
+) -> None:
+    """At most 64 bytes a token and 64 KiB: a grid of indices over 1,024 queries would be megabytes."""
+    case = MaskCase(tuple(request(r) for r in requests), 128)
+    if case.within(mask_impl.claims) != case:
+        not_claimed("multi_request")
     batch, rule = case.batch(device), rule_of(profile, case)
     beside = peak_beside_output(lambda: mask_impl.build(batch, rule, layout="dense"), batch)
     assert beside <= 64 * batch.query_total + 64 * 1024, (
@@ -91,6 +144,7 @@ def test_a_captured_graph_follows_the_token_types(mask_impl: MaskImplementation,
     if device != "cuda":
         not_run("needs a CUDA device: graphs are captured there")
     first = MaskCase((request("0110|1100"), request("011"), request("|", ""), request("0" * 900 + "|" + "12" * 40)), 3)
+    first = first.within(mask_impl.claims)
     batch, rule = first.batch(device), rule_of(profile, first)
     mask_impl.build(batch, rule, layout="dense")
     torch.cuda.synchronize()
@@ -105,6 +159,24 @@ def test_a_captured_graph_follows_the_token_types(mask_impl: MaskImplementation,
         graph.replay()
         assert torch.equal(mask.cpu(), packed_mask(batch, rule))
         del noise
+
+
+@pytest.mark.needs_claim("graph_capture")
+@pytest.mark.requirement("MASK-GRAPH-2")
+def test_a_call_does_not_wait_for_the_device(mask_impl: MaskImplementation, device: str) -> None:
+    if device != "cuda":
+        not_run("needs a CUDA device: elsewhere there is nothing to wait for")
+    profile = mask_impl.claims.profile_names[0]
+    case = MaskCase((request("0110|1100"), request("011")), 3).within(mask_impl.claims)
+    batch, rule = case.batch(device), rule_of(profile, case)
+    mask_impl.build(batch, rule, layout="dense")
+    torch.cuda.synchronize()
+    torch.cuda._sleep(4_000_000_000)  # about two seconds of device time
+    asleep = torch.cuda.Event()
+    asleep.record()
+    mask = mask_impl.build(batch, rule, layout="dense")
+    assert not asleep.query(), "the call returned only after the work that was queued before it"
+    assert torch.equal(mask.cpu(), packed_mask(batch, rule))
 
 
 @pytest.mark.requirement("MASK-OFFSET-1")

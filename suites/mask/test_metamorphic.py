@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -12,9 +13,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from harness.statuses import not_claimed
 from reference.contracts import MaskImplementation
 from reference.profiles import PROFILES
-from reference.rules import Order, Overlay, Prefix, Segmentation
+from reference.rules import MaskRule, Order, Overlay, Prefix, Segmentation
 from suites.mask.checks import build, rule_of
 from suites.mask.report import explain
 from suites.strategies.masks import PLAIN, MaskCase, Request, mask_cases
@@ -23,11 +25,20 @@ _SWAP_VISION = str.maketrans("12", "21")
 _SWAP_CAUSAL = str.maketrans("03", "30")
 
 
-def _profile(data: st.DataObject, impl: MaskImplementation, *, windowed_prefix: bool = False) -> str:
-    names = impl.claims.profile_names
-    if windowed_prefix:
-        names = [name for name in names if PROFILES[name].unbound.prefix is Prefix.WINDOWED]
+def _profile(data: st.DataObject, impl: MaskImplementation, fits: Callable[[MaskRule], bool] = lambda rule: True) -> str:
+    """Draws a claimed profile whose rule, but for its window, fits; ends the test if none is claimed."""
+    names = [name for name in impl.claims.profile_names if fits(PROFILES[name].unbound)]
+    if not names:
+        not_claimed("a profile that this test is about")
     return data.draw(st.sampled_from(names), label="profile")
+
+
+def _has_windowed_prefix(rule: MaskRule) -> bool:
+    return rule.prefix is Prefix.WINDOWED
+
+
+def _is_causal(rule: MaskRule) -> bool:
+    return _has_windowed_prefix(rule) and rule.overlay is not Overlay.ALL
 
 
 def _draw(data: st.DataObject, impl: MaskImplementation, profile: str, *, wide: bool = True) -> MaskCase:
@@ -126,10 +137,9 @@ def test_relabelling_changes_nothing(mask_impl: MaskImplementation, device: str,
 @given(data=st.data())
 def test_text_and_audio_alone_are_causal(mask_impl: MaskImplementation, device: str, data: st.DataObject) -> None:
     """Row p sees the last ``min(p + 1, W)`` keys up to itself, and no other."""
-    profile = _profile(data, mask_impl, windowed_prefix=True)
+    profile = _profile(data, mask_impl, _is_causal)
     case = _draw(data, mask_impl, profile)
     rule = rule_of(profile, case)
-    assume(rule.overlay is not Overlay.ALL)
     to_text = str.maketrans("12", "03")
     texts = tuple(replace(r, types=r.types.translate(to_text)) for r in case.requests)
     mask = _mask(mask_impl, replace(case, requests=texts), profile, device)
@@ -180,7 +190,7 @@ def test_a_later_chunk_is_the_tail_of_the_one_shot_mask(
     mask_impl: MaskImplementation, device: str, data: st.DataObject
 ) -> None:
     """Wherever the prompt is cut, as long as the types of the prefix are known."""
-    profile = _profile(data, mask_impl, windowed_prefix=True)
+    profile = _profile(data, mask_impl, _has_windowed_prefix)
     case, whole = _draw_uncached(data, mask_impl, profile)
     cut = data.draw(st.integers(0, len(whole.types)), label="cut")
     one_shot = _single(mask_impl, replace(case, requests=(whole,), prefix_known=False), profile, device)
@@ -195,10 +205,9 @@ def test_chunks_cut_outside_blobs_stack_to_the_one_shot_mask(
     mask_impl: MaskImplementation, device: str, data: st.DataObject
 ) -> None:
     """Even where the types of the prefix are unknown."""
-    profile = _profile(data, mask_impl, windowed_prefix=True)
+    profile = _profile(data, mask_impl, _is_causal)
     case, whole = _draw_uncached(data, mask_impl, profile)
     rule = rule_of(profile, case)
-    assume(rule.overlay is not Overlay.ALL)
     legal = [i for i in range(1, len(whole.types)) if _is_boundary(whole, i, rule.segmentation)]
     cuts = sorted(data.draw(st.sets(st.sampled_from(legal), max_size=4) if legal else st.just(set()), label="cuts"))
     edges = [0, *cuts, len(whole.types)]
@@ -225,12 +234,19 @@ def _is_boundary(r: Request, index: int, segmentation: Segmentation) -> bool:
 def test_the_orders_differ_only_for_a_blob_longer_than_the_window(
     mask_impl: MaskImplementation, device: str, data: st.DataObject
 ) -> None:
-    profile = _profile(data, mask_impl)
-    assume(PROFILES[profile].window and not PROFILES[profile].unbound.bound_future)
+    """Two claimed profiles that differ in their order alone agree on blobs of up to W tokens."""
+
+    def unordered(name: str) -> MaskRule:
+        return replace(PROFILES[name].unbound, order=Order.WINDOW_LAST)
+
+    sliding = [n for n in mask_impl.claims.profile_names if PROFILES[n].window and not PROFILES[n].unbound.bound_future]
+    orders = {name: PROFILES[name].unbound.order for name in sliding}
+    pairs = [(a, b) for a in sliding for b in sliding if orders[a] is not orders[b] and unordered(a) == unordered(b)]
+    if not pairs:
+        not_claimed("two profiles that differ in their order alone")
+    profile, other = data.draw(st.sampled_from(pairs), label="profiles")
     case = _draw(data, mask_impl, profile)
-    rule = rule_of(profile, case)
     longest = max((len(run) for r in case.requests for run in re.findall("[12]+", r.types)), default=0)
-    assume(rule.window is not None and longest <= rule.window)
-    batch = case.batch(device)
-    masks = [build(mask_impl, batch, replace(rule, order=order)) for order in Order]
-    assert all(torch.equal(masks[0], mask) for mask in masks[1:])
+    case = replace(case, window=max(longest, case.window or 1))
+    got = _mask(mask_impl, case, other, device)
+    _assert_same(got, _mask(mask_impl, case, profile, device), case, profile)

@@ -12,23 +12,12 @@ from hypothesis import strategies as st
 
 from reference.dense import packed_mask, request_mask, request_tokens
 from reference.profiles import PROFILES
-from reference.rules import MaskRule, Order, Overlay, Prefix, Segmentation
+from reference.rules import MaskRule, Prefix
 from reference.scalar import visible
 from suites.mask.golden import GOLDEN
-from suites.strategies.masks import MaskCase, Request, mask_cases
+from suites.strategies.masks import MaskCase, Request, mask_cases, rules
 
 ROOT = Path(__file__).parents[2]
-
-rules = st.builds(
-    MaskRule,
-    st.none() | st.integers(1, 9),
-    st.sampled_from(Overlay),
-    st.sampled_from(Order),
-    st.sampled_from(Prefix),
-    st.sampled_from(Segmentation),
-    st.booleans(),
-)
-"""Every combination of terms, those that no profile has included."""
 
 
 @st.composite

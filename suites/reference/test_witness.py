@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from harness.statuses import not_run
 from reference.dense import packed_mask
+from reference.gating import FULL, SLIDING, gate
 from reference.profiles import PROFILES
+from reference.tokens import MaskBatch
 from suites.strategies.masks import MaskCase, mask_cases
 
 try:
@@ -100,3 +102,19 @@ def test_the_oracle_is_what_hugging_face_computes(profile: str, data: st.DataObj
     ours = packed_mask(batch, PROFILES[profile].rule(case.window)).view(request.queries, len(request.types))
     theirs = _witness(family, case)[f"{kind}_attention"]
     assert torch.equal(ours, theirs)
+
+
+@pytest.mark.requirement("MASK-GATE-1")
+@pytest.mark.skipif(transformers is None, reason=f"not run: needs the extra 'witness': {_WHY}")
+@pytest.mark.parametrize("family", ["gemma3", "gemma4"])
+@given(layers=st.integers(1, 14), kinds=st.none() | st.lists(st.sampled_from((FULL, SLIDING)), min_size=1, max_size=8))
+def test_layer_kinds_are_those_of_hugging_face(family: str, layers: int, kinds: list[str] | None) -> None:
+    """Listed or by pattern; Gemma 4 forces its last layer to full attention."""
+    from transformers.models.gemma3.configuration_gemma3 import Gemma3TextConfig
+    from transformers.models.gemma4.configuration_gemma4 import Gemma4TextConfig
+
+    text: dict[str, Any] = {"num_hidden_layers": len(kinds) if kinds else layers, "sliding_window": 4}
+    config = {"gemma3": Gemma3TextConfig, "gemma4": Gemma4TextConfig}[family](layer_types=kinds and list(kinds), **text)
+    batch = MaskBatch(torch.tensor([0, 3]), [2])
+    ours = gate({"model_type": f"{family}_text", "layer_types": kinds, **text}, batch)
+    assert [FULL if layer.rule is None else SLIDING for layer in ours] == list(config.layer_types)

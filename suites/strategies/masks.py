@@ -17,6 +17,7 @@ from torch import Tensor
 
 from reference.contracts import Claims
 from reference.profiles import Profile
+from reference.rules import MaskRule, Order, Overlay, Prefix, Segmentation
 from reference.tokens import MaskBatch
 
 DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -110,6 +111,7 @@ class MaskCase:
         trailing: Types of the generation tokens after the context tokens.
         tokens: Layout of the token types.
         others: Layout of the prefix types and the item ids.
+        odd_ids: Whether item ids are negative, huge or 0 where their dtype has such values.
     """
 
     requests: tuple[Request, ...]
@@ -118,6 +120,7 @@ class MaskCase:
     trailing: str = ""
     tokens: Placement = PLAIN
     others: Placement = PLAIN
+    odd_ids: bool = False
 
     def within(self, claims: Claims) -> MaskCase:
         """The case without what an implementation does not claim."""
@@ -142,9 +145,18 @@ class MaskCase:
             [r.queries for r in self.requests],
             [r.cached for r in self.requests],
             others([int(t) for t in prefix_types]) if self.prefix_known else None,
-            others([ord(i) for i in query_items]),
-            others([ord(i) for i in prefix_items]) if self.prefix_known else None,
+            others(self._ids(query_items)),
+            others(self._ids(prefix_items)) if self.prefix_known else None,
         )
+
+    def _ids(self, items: str) -> list[int]:
+        """A number for each letter, different numbers for different letters."""
+        if not self.odd_ids:
+            return [ord(item) for item in items]
+        bits = int(self.others.dtype.lstrip("uint"))
+        # Neighbours that a narrower or a floating type takes for equal, the ends of the range, 0 and -1.
+        odd = [2 ** (bits - 2) + 1, 2 ** (bits - 2), 0, -1, 2 ** (bits - 1) - 1, -(2 ** (bits - 1)), 1 - 2 ** (bits - 1)]
+        return [odd[ord(item) - ord("a")] if item in "abcdefg" else ord(item) % 64 + 2 for item in items]
 
 
 def request(types: str, items: str = "", cached: int = 0) -> Request:
@@ -191,14 +203,15 @@ def mask_cases(draw: st.DrawFn, profile: Profile | None = None, *, wide: bool = 
         trailing=draw(_TRAILING),
         tokens=draw(_PLACEMENTS),
         others=draw(_PLACEMENTS),
+        odd_ids=draw(st.booleans()),
     )
 
 
 @st.composite
 def large_cases(draw: st.DrawFn, profile: Profile) -> MaskCase:
     """Cases of realistic sizes, each a little slow: images of hundreds of tokens, windows of hundreds, many requests."""
-    kind = draw(st.sampled_from(("requests", "blob", "window")))
-    window = draw(st.sampled_from((3, 100, 512, 700, 1024, 1500))) if profile.window is not None else None
+    kind = draw(st.sampled_from(("requests", "blob", "window", "cut")))
+    window = draw(st.sampled_from((3, 100, 512, 700, 1024, 1500, 4500))) if profile.window is not None else None
     if kind == "requests":
         some = st.sampled_from([request(t) for t in ("0", "1", "11", "1|1", "01|10", "2", "0|", "3")] + [Request("", "")])
         requests = tuple(draw(st.lists(some, min_size=13, max_size=90)))
@@ -210,18 +223,22 @@ def large_cases(draw: st.DrawFn, profile: Profile) -> MaskCase:
         )
         types = "0" * before + draw(st.sampled_from("12")) * blob + "0" * after
         requests = (request(types, "a" * len(types)),)
+    elif kind == "cut":
+        cached, tail = draw(st.sampled_from((330, 700, 1120))), draw(st.sampled_from(("1", "110", "2", "11011")))
+        types = "0" + "1" * cached + tail
+        requests = (request(types, "a" * len(types), cached + 1),)
     else:
-        keys, queries = draw(st.sampled_from((513, 701, 1025, 1100, 1600, 2100))), draw(st.integers(1, 4))
+        keys, queries = draw(st.sampled_from((513, 701, 1025, 1100, 1600, 2100, 5003))), draw(st.integers(1, 4))
         types = draw(st.sampled_from(("0", "3"))) * (keys - queries) + draw(st.sampled_from(("0", "1"))) * queries
         requests = (request(types, "a" * keys, keys - queries),)
-    known = any(r.cached for r in requests) and draw(st.booleans())
+    known = any(r.cached for r in requests) and (kind == "cut" or draw(st.booleans()))
     return MaskCase(requests, window, prefix_known=known, tokens=draw(_PLACEMENTS), others=draw(_PLACEMENTS))
 
 
 # One draw instead of several wherever choices are independent: a draw costs more than anything else here.
 _COUNTS = (1,) * 20 + (2,) * 12 + (3,) * 5 + (5, 5, 20)
 _FEW_REQUESTS = st.sampled_from(_COUNTS)
-_REQUESTS = st.sampled_from((*_COUNTS, 0))
+_REQUESTS = st.sampled_from((*_COUNTS, 0, 0))
 _TRAILING = st.sampled_from(("", "", "0", "1", "2130"))
 _PLACEMENTS = st.sampled_from(
     [Placement(dtype, stride, offset) for offset in (0, 0, 1, 5) for stride in (1, 1, 2, 3, 0) for dtype in DTYPES]
@@ -242,8 +259,10 @@ def _segments(window: int | None) -> st.SearchStrategy[list[tuple[str, int]]]:
 def _request(draw: st.DrawFn, segments: st.SearchStrategy[list[tuple[str, int]]], most: int) -> Request:
     drawn = draw(segments)
     types = "".join(kind * length for kind, length in drawn)[:most]
-    # Each segment is an item of its own, so that two images can touch.
-    items = "".join(chr(ord("a") + index) * length for index, (_, length) in enumerate(drawn))[:most]
+    # Mostly each segment is an item of its own, so that two images can touch; but one item may hold several segments,
+    # of one type or of two, side by side or apart.
+    shared = draw(_SHARED_ITEMS)
+    items = "".join(chr(ord("a") + index // shared) * length for index, (_, length) in enumerate(drawn))[:most]
     cut = draw(_CUTS)
     if cut == "nothing":
         return Request("", "")
@@ -251,7 +270,7 @@ def _request(draw: st.DrawFn, segments: st.SearchStrategy[list[tuple[str, int]]]
     if cut == "all":
         cached = len(types)
     elif cut == "edge":
-        edges = [index for index in range(1, len(items)) if items[index] != items[index - 1]]
+        edges = [i for i in range(1, len(types)) if (types[i], items[i]) != (types[i - 1], items[i - 1])]
         cached = edges[draw(_POSITIONS) % len(edges)] if edges else 0
     elif cut == "inside":
         inside = [index for index in range(1, len(types)) if types[index] in "12" and types[index - 1] in "12"]
@@ -259,6 +278,7 @@ def _request(draw: st.DrawFn, segments: st.SearchStrategy[list[tuple[str, int]]]
     return Request(types, items, cached)
 
 
+_SHARED_ITEMS = st.sampled_from((1, 1, 1, 2, 3, 9))
 _POSITIONS = st.integers(0, MOST_TOKENS)
 
 
@@ -279,3 +299,14 @@ _WIDE_REQUESTS = st.sampled_from(
         for text in (2050, 4100, 4110)
     ]
 )
+
+rules = st.builds(
+    MaskRule,
+    st.none() | st.integers(1, 9),
+    st.sampled_from(Overlay),
+    st.sampled_from(Order),
+    st.sampled_from(Prefix),
+    st.sampled_from(Segmentation),
+    st.booleans(),
+)
+"""Every combination of terms, those that no profile has included."""

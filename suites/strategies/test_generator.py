@@ -23,7 +23,7 @@ LEAST = {
     "request longer than 16": 0.20,
     "request longer than 64": 0.10,
     "request longer than 128": 0.03,
-    "row of thousands of keys": 0.003,
+    "row of thousands of keys": 0.002,
 }
 """Share of all draws that show a feature, at least."""
 
