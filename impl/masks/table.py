@@ -75,6 +75,7 @@ def request_of(starts, requests, x, STEPS: tl.constexpr):
     found = x * 0
     for step in tl.static_range(STEPS):
         candidate = found | (1 << (STEPS - 1 - step))
-        begun = (candidate < requests) & (tl.load(starts + tl.minimum(candidate, requests - 1)) <= x)
+        # A candidate beyond the requests reads a later column of the table: it is not believed, nor out of bounds.
+        begun = (candidate < requests) & (tl.load(starts + candidate) <= x)
         found = tl.where(begun, candidate, found)
     return found

@@ -48,7 +48,7 @@ def test_tile_sizes_do_not_show(device: str, data: st.DataObject) -> None:
 
 @pytest.mark.requirement("MASK-ORDER-1", "MASK-ORDER-2", "MASK-ORDER-3", "MASK-WINDOW-3")
 @pytest.mark.parametrize("builder", [TRITON, EAGER], ids=["triton", "eager"])
-@given(case=mask_cases(wide=False), rule=rules)
+@given(case=mask_cases(), rule=rules)
 def test_every_combination_of_terms_is_the_oracles(
     device: str, builder: MaskBuilder, case: MaskCase, rule: MaskRule
 ) -> None:

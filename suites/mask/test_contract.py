@@ -53,7 +53,7 @@ def test_a_mask_stays_what_it_is_when_the_next_is_built(
     """A builder that reuses its buffer changes the mask of a layer that has not run yet, of this batch or another."""
     profiles = st.sampled_from(mask_impl.claims.profile_names)
     profile, other = data.draw(profiles, label="profile"), data.draw(profiles, label="next profile")
-    case = data.draw(mask_cases(PROFILES[profile], wide=False), label="case").within(mask_impl.claims)
+    case = data.draw(mask_cases(PROFILES[profile]), label="case").within(mask_impl.claims)
     batch = case.batch(device)
     held = mask_impl.build(batch, rule_of(profile, case), layout="dense")
     before = held.clone()
@@ -68,7 +68,7 @@ def test_a_mask_stays_what_it_is_when_the_next_is_built(
 def test_types_that_change_in_place_change_the_mask(mask_impl: MaskImplementation, device: str, data: st.DataObject) -> None:
     """Engines refill one buffer step by step; a builder must not remember the batch object or its address."""
     profile = data.draw(st.sampled_from(mask_impl.claims.profile_names), label="profile")
-    case = data.draw(mask_cases(PROFILES[profile], wide=False), label="case").within(mask_impl.claims)
+    case = data.draw(mask_cases(PROFILES[profile]), label="case").within(mask_impl.claims)
     case = replace(case, tokens=replace(case.tokens, stride=max(1, case.tokens.stride)))
     batch, rule = case.batch(device), rule_of(profile, case)
     build(mask_impl, batch, rule)

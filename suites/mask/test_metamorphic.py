@@ -41,13 +41,13 @@ def _is_causal(rule: MaskRule) -> bool:
     return _has_windowed_prefix(rule) and rule.overlay is not Overlay.ALL
 
 
-def _draw(data: st.DataObject, impl: MaskImplementation, profile: str, *, wide: bool = True) -> MaskCase:
-    return data.draw(mask_cases(PROFILES[profile], wide=wide), label="case").within(impl.claims)
+def _draw(data: st.DataObject, impl: MaskImplementation, profile: str) -> MaskCase:
+    return data.draw(mask_cases(PROFILES[profile]), label="case").within(impl.claims)
 
 
 def _draw_uncached(data: st.DataObject, impl: MaskImplementation, profile: str) -> tuple[MaskCase, Request]:
     """A case and its first request as one prompt without a prefix."""
-    case = _draw(data, impl, profile, wide=False)
+    case = _draw(data, impl, profile)
     return case, replace(case.requests[0], cached=0)
 
 

@@ -234,8 +234,8 @@ KERNEL_EDITS: dict[str, KernelEdit] = {
     ),
     "request-search-edge": KernelEdit(
         "table.py",
-        "tl.load(starts + tl.minimum(candidate, requests - 1)) <= x",
-        "tl.load(starts + tl.minimum(candidate, requests - 1)) < x",
+        "(tl.load(starts + candidate) <= x)",
+        "(tl.load(starts + candidate) < x)",
         "MASK-PACK-4",
         "the first query of a request is taken for one of the request before",
         "gemma3-full",

@@ -174,28 +174,13 @@ def request(types: str, items: str = "", cached: int = 0) -> Request:
 
 
 @st.composite
-def mask_cases(draw: st.DrawFn, profile: Profile | None = None, *, wide: bool = True) -> MaskCase:
-    """Draws cases.
-
-    Args:
-        draw: Hypothesis' function.
-        profile: Decides whether there is a window; default sometimes.
-        wide: Whether a request may be a few queries behind thousands of cached tokens.
-
-    Returns:
-        A case.
-    """
+def mask_cases(draw: st.DrawFn, profile: Profile | None = None) -> MaskCase:
+    """Draws cases; ``profile`` decides whether there is a window, default sometimes."""
     windowed = draw(st.booleans()) if profile is None else profile.window is not None
     window = draw(st.sampled_from(WINDOWS)) if windowed else None
-    count = draw(_REQUESTS if wide else _FEW_REQUESTS)
-    if count == 0:
-        # An ordinary request comes first, so that a failure which needs no wide one shrinks to an ordinary case.
-        ordinary = draw(_request(_segments(window), 20))
-        window = draw(_WIDE_WINDOWS) if windowed else None
-        requests: tuple[Request, ...] = draw(_WIDE_REQUESTS.map(lambda wide: (ordinary, *wide)))
-    else:
-        segments = _segments(window)
-        requests = tuple(draw(_request(segments, MOST_TOKENS // count)) for _ in range(count))
+    count = draw(_REQUESTS)
+    segments = _segments(window)
+    requests = tuple(draw(_request(segments, MOST_TOKENS // count)) for _ in range(count))
     return MaskCase(
         requests,
         window,
@@ -209,12 +194,12 @@ def mask_cases(draw: st.DrawFn, profile: Profile | None = None, *, wide: bool = 
 
 @st.composite
 def large_cases(draw: st.DrawFn, profile: Profile) -> MaskCase:
-    """Cases of realistic sizes, each a little slow: images of hundreds of tokens, windows of hundreds, many requests."""
-    kind = draw(st.sampled_from(("requests", "blob", "window", "cut")))
-    window = draw(st.sampled_from((3, 100, 512, 700, 1024, 1500, 4500))) if profile.window is not None else None
+    """Cases of realistic sizes, each a little slow: images and windows of hundreds of tokens, long rows, many requests."""
+    kind = draw(st.sampled_from(("requests", "blob", "window", "cut", "wide")))
+    window = draw(st.sampled_from((3, 100, 512, 700, 1024, 1500, 4096, 4500))) if profile.window is not None else None
     if kind == "requests":
         some = st.sampled_from([request(t) for t in ("0", "1", "11", "1|1", "01|10", "2", "0|", "3")] + [Request("", "")])
-        requests = tuple(draw(st.lists(some, min_size=13, max_size=90)))
+        requests: tuple[Request, ...] = tuple(draw(st.lists(some, min_size=13, max_size=90)))
     elif kind == "blob":
         before, blob, after = (
             draw(st.sampled_from((0, 1, 9))),
@@ -227,6 +212,8 @@ def large_cases(draw: st.DrawFn, profile: Profile) -> MaskCase:
         cached, tail = draw(st.sampled_from((330, 700, 1120))), draw(st.sampled_from(("1", "110", "2", "11011")))
         types = "0" + "1" * cached + tail
         requests = (request(types, "a" * len(types), cached + 1),)
+    elif kind == "wide":
+        requests = draw(_WIDE_REQUESTS)
     else:
         keys, queries = draw(st.sampled_from((513, 701, 1025, 1100, 1600, 2100, 5003))), draw(st.integers(1, 4))
         types = draw(st.sampled_from(("0", "3"))) * (keys - queries) + draw(st.sampled_from(("0", "1"))) * queries
@@ -236,9 +223,7 @@ def large_cases(draw: st.DrawFn, profile: Profile) -> MaskCase:
 
 
 # One draw instead of several wherever choices are independent: a draw costs more than anything else here.
-_COUNTS = (1,) * 20 + (2,) * 12 + (3,) * 5 + (5, 5, 20)
-_FEW_REQUESTS = st.sampled_from(_COUNTS)
-_REQUESTS = st.sampled_from((*_COUNTS, 0, 0))
+_REQUESTS = st.sampled_from((1,) * 20 + (2,) * 12 + (3,) * 5 + (5, 5, 20))
 _TRAILING = st.sampled_from(("", "", "0", "1", "2130"))
 _PLACEMENTS = st.sampled_from(
     [Placement(dtype, stride, offset) for offset in (0, 0, 1, 5) for stride in (1, 1, 2, 3, 0) for dtype in DTYPES]
@@ -289,7 +274,6 @@ def _wide_request(text: int, blob: str, tail: str) -> Request:
     return Request(types, items, len(types) - len(tail))
 
 
-_WIDE_WINDOWS = st.sampled_from((3, 130, 1024, 2048, 4096))
 _WIDE_REQUESTS = st.sampled_from(
     [
         (_wide_request(text, blob, tail), *after)

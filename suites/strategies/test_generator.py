@@ -23,7 +23,6 @@ LEAST = {
     "request longer than 16": 0.20,
     "request longer than 64": 0.10,
     "request longer than 128": 0.03,
-    "row of thousands of keys": 0.002,
 }
 """Share of all draws that show a feature, at least."""
 
@@ -45,7 +44,6 @@ def features(case: MaskCase) -> set[str]:
         found |= {"prefix"} if r.cached else set()
         found |= {"empty request"} if r.queries == 0 else set()
         found |= {f"request longer than {edge}" for edge in (16, 64, 128) if len(r.types) > edge}
-        found |= {"row of thousands of keys"} if len(r.types) > 2048 and r.queries else set()
     found |= {"several requests"} if len(case.requests) > 1 else set()
     found |= {"windowed"} if case.window else set()
     context = sum(r.queries for r in case.requests)
