@@ -98,6 +98,7 @@ GOLDEN: dict[str, Golden] = {
     "M37": _golden("gemma3-full", "1.. 111 111 11. 11. 111", "0 1 1", "1 1 0"),
     "M38": _golden("gemma3-full", "1. 11 1. 11", "0 0", "0 0"),
     "M40": _golden(_TEXT, "." * 49 + "1" * 15 + "|1", "0" * 64 + "|0", window=16),
+    "window-of-thousands": _golden(_TEXT, ".." + "1" * 4999 + "|1", "0" * 5001 + "|0", window=5000),
     "M47": _golden("gemma3-full", "1 1 1 1 1", "0", "1", "2", "3", "0"),
     "M49": _golden("gemma3-full", "1... 111. 111. 1111", "0 1 1 0", tokens=Placement("int64", 2, 0)),
     "M50": _golden("gemma3-full", "1... 111. 111. 1111", "0 1 1 0", tokens=Placement("int32", 2, 1)),

@@ -195,7 +195,7 @@ def mask_cases(draw: st.DrawFn, profile: Profile | None = None) -> MaskCase:
 @st.composite
 def large_cases(draw: st.DrawFn, profile: Profile) -> MaskCase:
     """Cases of realistic sizes, each a little slow: images and windows of hundreds of tokens, long rows, many requests."""
-    kind = draw(st.sampled_from(("requests", "blob", "window", "cut", "wide")))
+    kind = draw(st.sampled_from(("requests", "blob", "window", "window", "cut", "wide")))
     window = draw(st.sampled_from((3, 100, 512, 700, 1024, 1500, 4096, 4500))) if profile.window is not None else None
     if kind == "requests":
         some = st.sampled_from([request(t) for t in ("0", "1", "11", "1|1", "01|10", "2", "0|", "3")] + [Request("", "")])
@@ -216,6 +216,7 @@ def large_cases(draw: st.DrawFn, profile: Profile) -> MaskCase:
         requests = draw(_WIDE_REQUESTS)
     else:
         keys, queries = draw(st.sampled_from((513, 701, 1025, 1100, 1600, 2100, 5003))), draw(st.integers(1, 4))
+        window = None if window is None else draw(st.sampled_from((window, keys - 1, keys - 2, keys // 2)))
         types = draw(st.sampled_from(("0", "3"))) * (keys - queries) + draw(st.sampled_from(("0", "1"))) * queries
         requests = (request(types, "a" * keys, keys - queries),)
     known = any(r.cached for r in requests) and (kind == "cut" or draw(st.booleans()))
