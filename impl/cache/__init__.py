@@ -13,8 +13,6 @@ __all__ = ["GEMMA4", "GEMMA4_FRAMES", "GENERIC", "EncoderCache", "Gemma4EncoderC
 
 
 class _Gemma4:
-    claims = CacheClaims()
-
     def __init__(self, *, slice_video_frames: bool = False) -> None:
         self._slice = slice_video_frames
         self.claims = CacheClaims(video_frames=slice_video_frames)

@@ -147,9 +147,10 @@ class EncoderCache:
                 part.hits[index] = rows
         if part.is_partial:
             modality = str(param.modality())
-            obstacle = self.obstacle(modality, param.multimodal_data[modality], len(keys))
+            fields = param.multimodal_data[modality]
+            obstacle = self.obstacle(modality, fields, len(keys))
             if obstacle and part.hits:
-                part = self.uncut(modality, part, obstacle)
+                part = self.uncut(modality, fields, part, obstacle)
             elif obstacle:  # no hit, only duplicates within the batch: nothing is lost by encoding them twice
                 part = part.whole()
         scheduled.update(keys[i] for i in part.misses)
@@ -165,7 +166,7 @@ class EncoderCache:
             return None
         return f"cannot cut {modality} inputs with the fields {sorted(fields)}"
 
-    def uncut(self, modality: str, part: EncoderCachePartition, obstacle: str) -> EncoderCachePartition:
+    def uncut(self, modality: str, fields: Fields, part: EncoderCachePartition, obstacle: str) -> EncoderCachePartition:
         """What a partial hit on inputs that cannot be cut becomes.
 
         Raises:

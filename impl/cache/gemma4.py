@@ -14,7 +14,7 @@ from reference.cache_contracts import Encoder, TensorStore
 FRAME_COUNTS = "video_frame_counts"
 """Field of a video request: frames of every item. Without it frames cannot be told apart by item."""
 
-_PIXELS = {"image": "pixel_values", "audio": "audio_features"}
+_PIXELS = {"image": "pixel_values", "audio": "audio_features", "video": "pixel_values"}
 _PER_FRAME = ("pixel_values", "image_position_ids", "image_seq_lens")
 
 
@@ -38,30 +38,27 @@ class Gemma4EncoderCache(EncoderCache):
         self._slice_video_frames = slice_video_frames
 
     def obstacle(self, modality: str, fields: Fields, items: int) -> str | None:
-        """As :meth:`EncoderCache.obstacle`, which it falls back on."""
-        if modality == "video" and "pixel_values" in fields:
+        """As :meth:`EncoderCache.obstacle`, for the layouts of Gemma 4 too."""
+        if not _is_gemma4(modality, fields):
+            return super().obstacle(modality, fields, items)
+        if modality == "video":
             return None if self._frames_are_told(fields, items) else "the frames of all items lie on one axis"
-        if _is_gemma4(modality, fields):
-            axis = f"the first axis of {_PIXELS[modality]} does not count the {items} items"
-            return None if _is_item_major(fields[_PIXELS[modality]], items) else axis
-        return super().obstacle(modality, fields, items)
+        axis = f"the first axis of {_PIXELS[modality]} does not count the {items} items"
+        return None if _is_item_major(fields[_PIXELS[modality]], items) else axis
 
-    def uncut(self, modality: str, part: EncoderCachePartition, obstacle: str) -> EncoderCachePartition:
-        """Encodes the whole request again, with one warning a modality; an unknown layout is an error as elsewhere."""
-        if obstacle.startswith("cannot cut"):
-            return super().uncut(modality, part, obstacle)
+    def uncut(self, modality: str, fields: Fields, part: EncoderCachePartition, obstacle: str) -> EncoderCachePartition:
+        """Encodes a whole request of Gemma 4 again, with one warning a modality; another layout is an error as elsewhere."""
+        if not _is_gemma4(modality, fields):
+            return super().uncut(modality, fields, part, obstacle)
         message = f"partial encoder-cache hit on a Gemma 4 {modality} request: {obstacle}; all of it is encoded again"
         self.warn_once(f"gemma4_{modality}_partial_hit", message)
         return part.whole()
 
     def cut(self, modality: str, fields: Fields, items: int, indices: Sequence[int]) -> Fields:
-        """As :meth:`EncoderCache.cut`, which it falls back on."""
-        if self.obstacle(modality, fields, items) is None:
-            if _is_gemma4(modality, fields):
-                return cut_item_major(fields, items, indices)
-            if modality == "video" and "pixel_values" in fields:
-                return _cut_frames(fields, indices)
-        return super().cut(modality, fields, items, indices)
+        """As :meth:`EncoderCache.cut`, for the layouts of Gemma 4 too."""
+        if not _is_gemma4(modality, fields) or self.obstacle(modality, fields, items):
+            return super().cut(modality, fields, items, indices)
+        return _cut_frames(fields, indices) if modality == "video" else cut_item_major(fields, items, indices)
 
     def _frames_are_told(self, fields: Fields, items: int) -> bool:
         counts, pixels = fields.get(FRAME_COUNTS), fields.get("pixel_values")
@@ -70,8 +67,8 @@ class Gemma4EncoderCache(EncoderCache):
 
 
 def _is_gemma4(modality: str, fields: Fields) -> bool:
-    """Whether these are images or audio clips of Gemma 4, and not of a model with packed or padded images."""
-    return _PIXELS.get(modality) in fields and not {"image_grid_thw", "image_sizes"} & fields.keys()
+    """Whether these are inputs of Gemma 4, and not of a model with packed or padded images."""
+    return _PIXELS.get(modality) in fields and not {"image_grid_thw", "image_sizes", "video_grid_thw"} & fields.keys()
 
 
 def _is_item_major(value: object, items: int) -> bool:

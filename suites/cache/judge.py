@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from reference.cache_contracts import CacheImplementation
-from reference.cache_model import ModelItem, ModelRequest, SystemModel
+from reference.cache_model import ModelItem, ModelRequest, Obligation, SystemModel
 from reference.params import MultimodalParams
 from suites.cache.encoder import ROW_BYTES, RecordingEncoder, item_checksums, rows_of
 from suites.strategies.caches import CacheRequest
@@ -61,7 +61,8 @@ class Judge:
             self._check_result(index, request, result)
         assert same(params, kept), "the requests were written to"
         calls = [Counter(call) for call in self.encoder.calls[calls_before:]]
-        self._check_encodes(items, owed.forbidden, calls)
+        keys = [[request.key(item, self._weights) for item in request.items] for request in batch]
+        self._check_encodes(items, keys, owed, calls)
         self._check_warnings(batch, owed.partial, owed.possibly_partial)
         self._check_store()
         for result in results:
@@ -94,14 +95,20 @@ class Judge:
         assert not wrong, f"{where}: rows {wrong} are not those of its items in item order"
 
     def _check_encodes(
-        self, items: list[list[tuple[int, int]]], forbidden: set[tuple[int, int]], calls: list[Counter[int]]
+        self,
+        items: list[list[tuple[int, int]]],
+        keys: list[list[object]],
+        owed: Obligation,
+        calls: list[Counter[int]],
     ) -> None:
         assert len(calls) <= MOST_CALLS, f"{len(calls)} encoder calls, expected at most {MOST_CALLS}"
         encoded: Counter[int] = sum(calls, Counter())
         allowed: Counter[int] = Counter()
         for r, request in enumerate(items):
             for i, (checksum, _) in enumerate(request):
-                allowed[checksum] += (r, i) not in forbidden
+                allowed[checksum] += (r, i) not in owed.forbidden
+                new = keys[r][i] is None or keys[r][i] in owed.required
+                assert encoded[checksum] or not new, f"the item at {(r, i)} is new to the cache, and was not encoded"
         for checksum, times in encoded.items():
             places = [(r, i) for r, request in enumerate(items) for i, (one, _) in enumerate(request) if one == checksum]
             assert places, "an item was encoded that no request of the batch holds"

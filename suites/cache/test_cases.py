@@ -27,6 +27,12 @@ def _judge(implementation: CacheImplementation, *layouts: str, max_bytes: int = 
     return Judge(implementation, max_bytes)
 
 
+def _image_layout(implementation: CacheImplementation) -> str:
+    """A layout of images that is claimed."""
+    found = [name for name in CUTTABLE if name.endswith("image") and name in implementation.claims.layouts]
+    return found[0] if found else not_claimed("a layout of images")
+
+
 def _of(layout: str, *items: Item, **rest: object) -> CacheRequest:
     return CacheRequest(layout, items, **rest)  # type: ignore[arg-type]
 
@@ -194,13 +200,14 @@ def test_the_model_does_not_guess_what_a_policy_evicts() -> None:
 @pytest.mark.requirement("CACHE-REFUSE-1")
 @pytest.mark.parametrize("value", [None, [1], torch.zeros(3)])
 def test_a_modality_that_is_no_dict_is_refused_and_nothing_is_lost(cache_impl: CacheImplementation, value: object) -> None:
+    layout = _image_layout(cache_impl)
     system = cache_impl.make(RecordingEncoder(), 100 * ROW_BYTES, lambda message: None)
-    system.embed([CacheRequest("gemma4-image", (A,)).params()])
+    system.embed([_of(layout, A).params()])
     before = (len(system.store), system.store.current_bytes)
-    bad = CacheRequest("gemma4-image", (A, B)).params()
+    bad = _of(layout, A, B).params()
     bad.multimodal_data["image"] = value
     with pytest.raises(TypeError, match="image"):
-        system.embed([CacheRequest("gemma4-image", (C,)).params(), bad])
+        system.embed([_of(layout, C).params(), bad])
     assert (len(system.store), system.store.current_bytes) == before
 
 
@@ -216,9 +223,10 @@ def test_an_encoder_that_returns_other_rows_is_refused_and_nothing_is_cached(
         rows = good(params)
         return rows if len(good.calls) == 1 else [torch.cat([r, r])[: len(r) + extra] for r in rows]
 
+    layout = _image_layout(cache_impl)
     system = cache_impl.make(encoder, 100 * ROW_BYTES, lambda message: None)
-    system.embed([CacheRequest("gemma4-image", (A,)).params()])
+    system.embed([_of(layout, A).params()])
     before = (len(system.store), system.store.current_bytes)
     with pytest.raises(ValueError, match="rows"):
-        system.embed([CacheRequest("gemma4-image", (A, B)).params()])
+        system.embed([_of(layout, A, B).params()])
     assert (len(system.store), system.store.current_bytes) == before

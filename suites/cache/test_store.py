@@ -55,10 +55,21 @@ class StoreMachine(RuleBasedStateMachine):
     def pop(self, key: str) -> None:
         self.same(self.store.pop(key), self.model.pop(key))
 
-    @rule()
-    def clear(self) -> None:
-        self.store.clear()
-        self.model.entries.clear()
+    @rule(keys=st.lists(KEYS, min_size=2, max_size=6), size=st.sampled_from((1, 2, 3)))
+    def fill(self, keys: list[str], size: int) -> None:
+        for key in keys:
+            self.put(key, size, torch.uint8)
+
+    @rule(keys=st.lists(KEYS, min_size=1, max_size=3))
+    def touch(self, keys: list[str]) -> None:
+        for key in keys:
+            self.get(key)
+
+    @rule(rarely=st.integers(0, 3))
+    def clear(self, rarely: int) -> None:
+        if rarely == 0:
+            self.store.clear()
+            self.model.entries.clear()
 
     def same(self, value: Tensor | None, version: int | None) -> None:
         assert (value is None) == (version is None), f"got {value}, the model holds version {version}"

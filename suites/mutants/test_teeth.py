@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, seed, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
@@ -25,7 +25,7 @@ from suites.strategies.masks import MaskCase, mask_cases, request
 for imported in (test_copies, test_an_entry_holds_no_graph):
     imported.__test__ = False  # called here with mutants, not collected again
 
-SETTINGS = settings(max_examples=400, deadline=None, database=None, phases=[Phase.generate])
+SETTINGS = settings(max_examples=400, deadline=None, database=None, phases=[Phase.generate], derandomize=True)
 
 
 @pytest.mark.parametrize("name", KERNEL_EDITS)
@@ -34,7 +34,6 @@ def test_the_mask_mutant_is_killed(name: str, device: str, tmp_path: Path) -> No
     masks = load("masks", name, edit, tmp_path, "triton_masks").TritonMasks
     implementation = as_mask_implementation(masks(*edit.tiles) if edit.tiles else masks(), name)
 
-    @seed(1)
     @SETTINGS
     @given(data=st.data())
     def every_cell_is_the_oracles(data: st.DataObject) -> None:
@@ -71,7 +70,7 @@ def test_the_store_mutant_is_killed(name: str, device: str, tmp_path: Path) -> N
     def judge() -> None:
         if STORE_EDITS[name].requirement == "CACHE-STORE-6":
             test_an_entry_holds_no_graph(implementation, device)
-            seed(1)(SETTINGS(test_copies))(implementation, device)
+            SETTINGS(test_copies)(implementation, device)
         machine = CountingStoreMachine if STORE_EDITS[name].requirement == "CACHE-STORE-7" else StoreMachine
         run_state_machine_as_test(type("Machine", (machine,), bound), settings=SETTINGS)
 
