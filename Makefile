@@ -3,10 +3,10 @@ BIN := .venv/bin
 # Without an NVIDIA driver: the CPU build of torch.
 CONSTRAINTS := $(if $(shell command -v nvidia-smi 2>/dev/null),,--constraint constraints-cpu.txt)
 
-.PHONY: test lint bench clean
+.PHONY: test lint bench nightly_fuzz clean
 
 # Runs a list of test_lists/, for example: make l0_b200 ARGS="--mask-impl eager"
-l0_%: .venv/installed
+l0_% nightly_%: .venv/installed
 	$(BIN)/python -m pytest -m $@ $(ARGS)
 
 # The project's own tests; what CI runs.
@@ -18,15 +18,16 @@ lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m harness lint
 
 bench: .venv/installed
-	$(BIN)/python -m pytest suites/bench -n0 --benchmark-only $(ARGS)
+	$(BIN)/python -m pytest -m perf -n0 --benchmark-only $(ARGS)
 
 .venv/installed: pyproject.toml constraints-cpu.txt
 	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14) and "expected Python 3.11 to 3.13, found " + sys.version.split()[0] + "; choose one with: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet $(CONSTRAINTS) --editable '.[lint,witness]'
+	$(BIN)/python -m pip install --quiet $(CONSTRAINTS) --editable '.[lint,test,witness]'
 	touch $@
 
 clean:
-	rm -rf .venv build *.egg-info
+	rm -rf .venv build runs *.egg-info

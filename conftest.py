@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 
 from harness.device import DeviceError, choose_device
 from harness.implementations import ImplementationError, load_implementation
+from harness.statuses import not_run
 
 if TYPE_CHECKING:
     from reference.cache_contracts import CacheImplementation, StoreImplementation
@@ -71,13 +73,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    from harness.plugin import conformance
+    from harness.plugin import run_of
     from reference.cache_contracts import as_cache_implementation, as_store_implementation
     from reference.contracts import as_mask_implementation
 
     adapters = {"masks": as_mask_implementation, "caches": as_cache_implementation, "stores": as_store_implementation}
-    header = []
-    for kind, (option, _, what) in OPTIONS.items():
+    run = run_of(config)
+    for kind, (option, default, _) in OPTIONS.items():
         spec = config.getoption(option)
         try:
             found = load_implementation(option, spec, f"mm_conformance.{kind}", BUILTIN[kind], config.invocation_params.dir)
@@ -86,14 +88,32 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(str(error)) from error
         except Exception as error:  # making the object runs the user's code
             raise pytest.UsageError(f"{option} {spec}: {type(error).__name__}: {error}") from error
-        header.append(f"{what}: {spec}")
-    conformance(config).header[:] = [", ".join(header), f"device: {DEVICE.in_words()}"]
+        run.implementations[option] = spec
+        run.options += [option, spec] * (spec != default)
+    run.device = DEVICE.in_words()
+    run.requirements = _requirements(config.rootpath / "SPEC.md")
     if not os.environ.get("CI"):
         # A kept example is a failure of one implementation, and a riddle for the next.
         judged = re.sub(r"[^\w.-]+", "-", "-".join(config.getoption(option) for option, _, _ in OPTIONS.values()))
         database = DirectoryBasedExampleDatabase(config.rootpath / ".hypothesis" / "examples" / judged)
         settings.register_profile("dev", settings.get_profile("dev"), database=database)
         settings.load_profile("dev")
+
+
+def _requirements(specification: Path) -> dict[str, str]:
+    """The sentence of each requirement of SPEC.md, by its id."""
+    if not specification.exists():
+        return {}
+    rows = re.findall(r"^\| ([A-Z]+-[A-Z]+-\d+) \| (.*?) \|", specification.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(rows)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    # Behind the fixtures, which say what is not claimed.
+    marker = item.get_closest_marker("cuda")
+    if marker is not None and DEVICE.name != "cuda":
+        not_run(": ".join(("needs a CUDA device", *marker.args)))
 
 
 def pytest_collection_finish() -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sys
+import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
 
 DEVICE_VARIABLE = "MM_CONFORMANCE_DEVICE"
 """``auto`` (default), ``cpu`` or ``cuda``."""
@@ -65,10 +70,34 @@ def choose_device(environ: dict[str, str] | os._Environ[str] = os.environ, gpus:
                 )
             environ[INTERPRET_VARIABLE] = "1"
         return Device("cpu", interpreted=True)
-    worker = environ.get("PYTEST_XDIST_WORKER", "")
-    if worker.startswith("gw"):
-        environ["CUDA_VISIBLE_DEVICES"] = visible[int(worker[2:]) % len(visible)]
+    if environ.get("PYTEST_XDIST_WORKER", "").startswith("gw"):
+        environ["CUDA_VISIBLE_DEVICES"] = visible[_slot(environ) % len(visible)]
     return Device("cuda", interpreted=environ.get(INTERPRET_VARIABLE) == "1")
+
+
+_SLOTS: list[IO[bytes]] = []  # open as long as the process lives: what closes them, closes the slot
+
+
+def _slot(environ: Mapping[str, str]) -> int:
+    """The first place among the workers of this run that no living one holds.
+
+    A worker that takes over from a dead one has a new number: counted by numbers, two could share a GPU and leave
+    another one idle. The locks are the kernel's, and end with the process that holds them.
+    """
+    run = environ.get("PYTEST_XDIST_TESTRUNUID", "")
+    number = int(environ["PYTEST_XDIST_WORKER"][2:])
+    folder = Path(tempfile.gettempdir()) / f"mm-conformance-{os.getuid()}-{run}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    for slot in range(int(environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))):
+        lock = (folder / str(slot)).open("wb")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            continue
+        _SLOTS.append(lock)
+        return slot
+    return number  # the dead one is not gone yet
 
 
 def visible_gpus(variable: str | None, count: int) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
-from harness.lists import nearest
+from harness.nearest import nearest
 
 
 class ImplementationError(Exception):

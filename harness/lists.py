@@ -6,47 +6,21 @@ Plain data in, plain data out; nothing here knows pytest.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
 
-from harness.machine import Property
+from harness.entries import Entry, ListError, parse_entry
+from harness.nearest import nearest
+from harness.yaml_nodes import Node, compose, events_of, read_text
 
-
-class ListError(Exception):
-    """A list is not what it should be; the message names file and line."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One line of a list.
-
-    Attributes:
-        target: A folder, a file or a node id, with or without its parameters, relative to the project's root.
-        path: The list it stands in.
-        line: The line it stands on.
-    """
-
-    target: str
-    path: Path
-    line: int
-
-    @property
-    def file(self) -> str:
-        """The file or folder of the target."""
-        return self.target.split("::", 1)[0]
-
-    def selects(self, node_id: str) -> bool:
-        """Whether a collected test is meant by this entry."""
-        if node_id == self.target:
-            return True
-        if "::" in self.target:
-            # A function or class without parameters stands for all of its tests.
-            return node_id.startswith((self.target + "[", self.target + "::"))
-        return node_id.startswith((self.target.rstrip("/") + "/", self.target + "::"))
+if TYPE_CHECKING:
+    from harness.machine import Property
 
 
 @dataclass(frozen=True)
@@ -65,21 +39,35 @@ class Condition:
         reasons = [
             f"{name} is {machine[name]}, not {value}"
             for name, value in self.terms.items()
-            if name in machine and str(machine[name]) != str(value)
+            if name in machine and _term(machine[name]) != _term(value)
         ]
         for name, bounds in self.ranges.items():
-            value = machine.get(name)
+            value = _whole_number(machine.get(name))
             low, high = bounds.get("gte"), bounds.get("lte")
-            if not isinstance(value, int):
-                reasons.append(f"{name} is {'unknown' if value is None else value}, not a number")
+            if value is None:
+                reasons.append(f"{name} is {machine.get(name, 'unknown')}, not a number")
             elif (low is not None and value < low) or (high is not None and value > high):
                 wanted = " and ".join(f"{word} {n}" for word, n in (("at least", low), ("at most", high)) if n is not None)
                 reasons.append(f"{name} is {value}, not {wanted}")
         for name, patterns in self.wildcards.items():
-            value = machine.get(name)
-            if value is None or not any(fnmatch.fnmatch(str(value).lower(), p.lower()) for p in patterns):
-                reasons.append(f"{name} is {'absent' if value is None else value}, not {' or '.join(patterns)}")
+            text = str(machine.get(name, "absent"))
+            if name not in machine or not any(fnmatch.fnmatchcase(text.lower(), p.lower()) for p in patterns):
+                reasons.append(f"{name} is {text}, not {' or '.join(patterns)}")
         return reasons
+
+
+def _term(value: Property) -> str:
+    """A term as it is compared: as text, where YAML and Python spell truth in several ways."""
+    text = str(value)
+    return text.lower() if text.lower() in ("true", "false") else text
+
+
+def _whole_number(value: Property | None) -> int | None:
+    # Upstream compares int(value): what a probe reports as text is a number, too.
+    return int(str(value)) if re.fullmatch(_NUMBER, str(value)) else None
+
+
+_NUMBER = r"-?(?:0|[1-9][0-9]{0,17})"
 
 
 @dataclass(frozen=True)
@@ -92,12 +80,23 @@ class Block:
 
 @dataclass(frozen=True)
 class TestList:
-    """One file of ``test_lists/``: a CI stage."""
+    """One file of ``test_lists/``: a CI stage.
+
+    Attributes:
+        path: The file.
+        context: The key that the blocks stand under: the file's stem, or else the lint says so.
+        version: Of the grammar, as it stands.
+        blocks: Tests and on which machines they run.
+        line: The line of the context.
+    """
 
     __test__ = False  # not a test class, whatever its name begins with
 
     path: Path
+    context: str
+    version: str
     blocks: tuple[Block, ...]
+    line: int = field(default=1, compare=False)
 
     @property
     def name(self) -> str:
@@ -117,7 +116,11 @@ class TestList:
     def unmet(self, machine: Mapping[str, Property]) -> list[str]:
         """Why no block describes the machine; empty if one does."""
         reasons = [block.condition.unmet(machine) for block in self.blocks]
-        return [] if any(not reason for reason in reasons) else reasons[0]
+        return reasons[0] if reasons and all(reasons) else []
+
+    def active(self, machine: Mapping[str, Property]) -> tuple[Block, ...]:
+        """The blocks whose condition describes the machine; all of them if none does."""
+        return tuple(block for block in self.blocks if not block.condition.unmet(machine)) or self.blocks
 
 
 def read_lists(folder: Path) -> dict[str, TestList]:
@@ -135,121 +138,155 @@ def read_lists(folder: Path) -> dict[str, TestList]:
 def read_list(path: Path) -> TestList:
     """Reads one list.
 
+    A context that is not the file's stem and a list without entries are read: they are the lint's business.
+
     Raises:
-        ListError: It is not YAML, its context is not the stem of its file, a key is unknown, or it has no entry.
+        ListError: It is not YAML, a key is unknown or missing or stands twice, or an entry is malformed.
     """
-    try:
-        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ListError(f"{path}: cannot be read: {error}") from error
-    except yaml.YAMLError as error:
-        raise ListError(f"{path}: not YAML: {error}") from error
+    test_list, errors = scan_list(path)
+    if errors:
+        raise errors[0]
+    assert test_list is not None
+    return test_list
+
+
+def scan_list(path: Path) -> tuple[TestList | None, list[ListError]]:
+    """Reads one list, and on behind malformed entries.
+
+    Returns:
+        The list without its malformed entries, None if the file is no list; and what is wrong.
+    """
     reader = _Reader(path)
-    keys = reader.mapping(root, "a list")
-    reader.only(keys, {"version", path.stem}, f"expected version and the context {path.stem!r}, as the file is named")
-    if path.stem not in keys:
-        raise ListError(f"{path}:1: no context {path.stem!r}; name it as the file is named")
-    blocks = tuple(reader.block(node) for node in reader.sequence(keys[path.stem], "the blocks"))
-    if not any(block.entries for block in blocks):
-        raise ListError(f"{path}:{reader.line(keys[path.stem])}: the list is empty; delete the file, or add tests")
-    return TestList(path, blocks)
+    try:
+        return reader.test_list(compose(path, read_text(path))), reader.errors
+    except ListError as error:
+        return None, [*reader.errors, error]
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Reader:
+    """Turns nodes into a list. A malformed entry goes into ``errors``; anything else that is wrong is raised."""
+
     path: Path
+    errors: list[ListError] = field(default_factory=list)
 
-    def line(self, node: yaml.Node) -> int:
-        return int(node.start_mark.line) + 1
+    def test_list(self, root: Node) -> TestList:
+        pairs = self.pairs(root, "version and a context")
+        version = next((value for key, value in pairs if key.text == "version"), None)
+        contexts = [(key, value) for key, value in pairs if key.text != "version"]
+        if not contexts:
+            raise self.error(
+                root, f"no context; expected one, as the file is named; write '{self.path.stem}:' above the blocks"
+            )
+        (context, blocks), *more = contexts
+        if more:
+            second, first = more[0][0].text, context.text
+            raise self.error(more[0][0], f"a second context {second!r} beside {first!r}; give it a file of its own")
+        if not context.text.strip():
+            raise self.error(context, f"a context without a name; write '{self.path.stem}:'")
+        if version is None or not self.text(version, "the version").strip():
+            raise self.error(version or root, "no version; expected one at the top; write 'version: 0.0.1'")
+        entries = tuple(self.block(node) for node in self.items(blocks, "the blocks"))
+        return TestList(self.path, context.text, version.text, entries, context.line)
 
-    def fail(self, node: yaml.Node | None, message: str) -> ListError:
-        return ListError(f"{self.path}:{1 if node is None else self.line(node)}: {message}")
-
-    def mapping(self, node: yaml.Node | None, what: str) -> dict[str, yaml.Node]:
-        if not isinstance(node, yaml.MappingNode):
-            raise self.fail(node, f"expected {what} as a mapping")
-        keys: dict[str, yaml.Node] = {}
-        for key, value in node.value:
-            name = self.text(key)
-            if name in keys:
-                raise self.fail(key, f"{name!r} stands here a second time")
-            keys[name] = value
-        return keys
-
-    def sequence(self, node: yaml.Node, what: str) -> list[yaml.Node]:
-        if not isinstance(node, yaml.SequenceNode):
-            raise self.fail(node, f"expected {what} as a list")
-        return list(node.value)
-
-    def text(self, node: yaml.Node) -> str:
-        if not isinstance(node, yaml.ScalarNode):
-            raise self.fail(node, "expected a word")
-        return str(node.value)
-
-    def number(self, node: yaml.Node) -> int:
-        text = self.text(node)
-        try:
-            return int(text)
-        except ValueError:
-            raise self.fail(node, f"{text!r} is not a whole number") from None
-
-    def only(self, keys: Mapping[str, yaml.Node], known: set[str], hint: str) -> None:
-        for name, node in keys.items():
-            if name not in known:
-                raise self.fail(node, f"unknown key {name!r}; {hint}")
-
-    def block(self, node: yaml.Node) -> Block:
-        keys = self.mapping(node, "a block")
-        self.only(keys, {"condition", "tests"}, "a block has condition and tests")
-        condition = self.condition(keys["condition"]) if "condition" in keys else Condition()
-        tests = self.sequence(keys["tests"], "tests") if "tests" in keys else []
-        return Block(condition, tuple(self.entry(test) for test in tests))
-
-    def entry(self, node: yaml.Node) -> Entry:
-        text = self.text(node)
-        for marker in (" TIMEOUT", " ISOLATION", " SKIP", " -k ", " -m "):
-            if marker in text.split("[", 1)[0] or marker in text.rsplit("]", 1)[-1]:
-                raise self.fail(node, f"{text!r}: {marker.strip()} is not supported in a list yet; remove it")
-        return Entry(text.strip(), self.path, self.line(node))
-
-    def condition(self, node: yaml.Node) -> Condition:
-        keys = self.mapping(node, "a condition")
-        self.only(keys, {"terms", "ranges", "wildcards"}, "a condition has terms, ranges and wildcards")
-        terms = self.mapping(keys["terms"], "terms") if "terms" in keys else {}
-        ranges = self.mapping(keys["ranges"], "ranges") if "ranges" in keys else {}
-        wildcards = self.mapping(keys["wildcards"], "wildcards") if "wildcards" in keys else {}
-        return Condition(
-            {name: self.text(value) for name, value in terms.items()},
-            {name: self.range(value) for name, value in ranges.items()},
-            {name: self.patterns(value) for name, value in wildcards.items()},
+    def block(self, node: Node) -> Block:
+        keys = self.fields(node, "a block", ("condition", "terms", "tests"))
+        parts = self.fields(keys.get("condition"), "a condition", ("terms", "ranges", "wildcards"))
+        terms: dict[str, Property] = {}
+        for holder in (parts, keys):  # upstream accepts terms beside the condition, too
+            for key, value in self.pairs(holder.get("terms"), "terms"):
+                if key.text in terms:
+                    raise self.error(key, f"the term {key.text!r} stands here a second time; delete one")
+                terms[key.text] = self.text(value, f"the term {key.text}")
+        condition = Condition(
+            terms,
+            {key.text: self.range(value) for key, value in self.pairs(parts.get("ranges"), "ranges")},
+            {key.text: self.patterns(value) for key, value in self.pairs(parts.get("wildcards"), "wildcards")},
         )
+        tests = self.items(keys.get("tests"), "tests")
+        return Block(condition, tuple(entry for test in tests if (entry := self.entry(test))))
 
-    def range(self, node: yaml.Node) -> dict[str, int]:
-        keys = self.mapping(node, "a range")
-        self.only(keys, {"gte", "lte"}, "a range has gte and lte")
-        return {name: self.number(value) for name, value in keys.items()}
+    def entry(self, node: Node) -> Entry | None:
+        try:
+            if node.kind != "scalar":
+                found = f"a {node.kind} among the tests; expected a line of text; put an entry that holds ': ' into quotes"
+                raise ListError(self.path, node.line, found, "malformed-entry")
+            return parse_entry("" if node.is_null else node.text, self.path, node.line)
+        except ListError as error:
+            self.errors.append(error)
+            return None
 
-    def patterns(self, node: yaml.Node) -> list[str]:
-        if isinstance(node, yaml.ScalarNode):
-            return [self.text(node)]
-        return [self.text(pattern) for pattern in self.sequence(node, "patterns")]
+    def range(self, node: Node) -> dict[str, int]:
+        bounds = {}
+        for name, bound in self.fields(node, "a range", ("gte", "lte")).items():
+            number = _whole_number(self.text(bound, name))
+            if number is None:
+                raise self.error(bound, f"{name} is {bound.text!r}; expected a whole number; write it as in '{name}: 8'")
+            bounds[name] = number
+        return bounds
+
+    def patterns(self, node: Node) -> tuple[str, ...]:
+        nodes = [node] if node.kind == "scalar" and not node.is_null else self.items(node, "patterns")
+        if not nodes:
+            raise self.error(node, "a wildcard without a pattern, which no machine meets; write one, or delete the key")
+        return tuple(self.text(pattern, "a pattern") for pattern in nodes)
+
+    def pairs(self, node: Node | None, what: str) -> list[tuple[Node, Node]]:
+        if node is None or node.is_null:
+            return []
+        if node.kind != "mapping":
+            raise self.error(node, f"expected {what} as a mapping, found a {node.kind}; write 'name: value'")
+        pairs = list(zip(node.children[::2], node.children[1::2], strict=True))
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if self.text(key, "a key") in seen:
+                raise self.error(key, f"the key {key.text!r} stands here a second time; delete or join one")
+            seen.add(key.text)
+        return pairs
+
+    def fields(self, node: Node | None, what: str, names: Sequence[str]) -> dict[str, Node]:
+        pairs = self.pairs(node, what)
+        for key, _ in pairs:
+            if key.text not in names:
+                near = nearest(key.text, names)
+                raise self.error(key, f"unknown key {key.text!r} in {what}{near or ';'} expected only {', '.join(names)}")
+        return {key.text: value for key, value in pairs}
+
+    def items(self, node: Node | None, what: str) -> list[Node]:
+        if node is None or node.is_null:
+            return []
+        if node.kind != "sequence":
+            raise self.error(node, f"expected {what} as a list, found a {node.kind}; write '- ' before each")
+        return node.children
+
+    def text(self, node: Node, what: str) -> str:
+        if node.kind != "scalar":
+            raise self.error(node, f"expected {what} as a word, found a {node.kind}; write one value")
+        return node.text
+
+    def error(self, node: Node, found: str) -> ListError:
+        return ListError(self.path, node.line, found)
 
 
-def unmatched(entries: Iterable[Entry], node_ids: Sequence[str]) -> list[str]:
-    """Errors for the entries that select nothing, each with file, line and the nearest test id."""
-    errors = []
-    for entry in entries:
-        if not any(entry.selects(node_id) for node_id in node_ids):
-            errors.append(f"{entry.path}:{entry.line}: {entry.target!r} matches no test{nearest(entry.target, node_ids)}")
-    return errors
+def print_list(test_list: TestList) -> str:
+    """The YAML of a list: it reads back as an equal one. Comments are lost."""
+    return str(yaml.emit(_document(test_list), width=sys.maxsize, allow_unicode=True))
 
 
-def nearest(target: str, known: Iterable[str]) -> str:
-    """``; did you mean ...?`` with the most similar known id, or nothing."""
-    candidates = {
-        name
-        for node_id in known
-        for name in (node_id, node_id.split("[", 1)[0], node_id.split("::", 1)[0], node_id.rsplit("/", 1)[0])
-    }
-    close = get_close_matches(target, sorted(candidates), n=1, cutoff=0.6)
-    return f"; did you mean {close[0]!r}?" if close else ""
+def _document(test_list: TestList) -> Iterator[yaml.Event]:
+    blocks = [
+        {
+            "condition": {
+                "ranges": {name: dict(bounds) for name, bounds in block.condition.ranges.items()},
+                "wildcards": {name: list(patterns) for name, patterns in block.condition.wildcards.items()},
+                "terms": dict(block.condition.terms),
+            },
+            "tests": [str(entry) for entry in block.entries],
+        }
+        for block in test_list.blocks
+    ]
+    yield yaml.StreamStartEvent()
+    yield yaml.DocumentStartEvent()
+    yield from events_of({"version": test_list.version, test_list.context: blocks})
+    yield yaml.DocumentEndEvent()
+    yield yaml.StreamEndEvent()

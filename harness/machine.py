@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 
@@ -14,9 +17,15 @@ def machine_properties() -> dict[str, Property]:
 
     Returns:
         ``gpu`` (name of the first, absent without one), ``system_gpu_count``, ``compute_capability`` (90 for 9.0),
-        ``gpu_memory`` (MiB), ``cpu``, ``linux_distribution_name`` and ``os``.
+        ``gpu_memory`` (MiB), ``cpu``, ``cpu_count``, ``system_memory`` (MiB), ``linux_distribution_name`` and ``os``.
     """
-    properties: dict[str, Property] = {"cpu": platform.machine(), "os": platform.system().lower(), **_gpus()}
+    properties: dict[str, Property] = {
+        "cpu": platform.machine(),
+        "cpu_count": os.cpu_count() or 1,
+        "os": platform.system().lower(),
+        "system_memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20,
+        **_gpus(),
+    }
     try:
         properties["linux_distribution_name"] = platform.freedesktop_os_release().get("ID", "unknown")
     except OSError:
@@ -42,6 +51,12 @@ def _gpus() -> dict[str, Property]:
         "compute_capability": 10 * int(major) + int(minor),
         "gpu_memory": int(pynvml.nvmlDeviceGetMemoryInfo(first).total) // 2**20,
     }
+
+
+def machine_class(properties: Mapping[str, Property]) -> str:
+    """What tests take about the same time on: the name of the GPU in small letters, or ``cpu``."""
+    words = re.findall(r"[a-z0-9]+", str(properties.get("gpu", "cpu")).lower())
+    return "_".join(word for word in words if word != "nvidia") or "gpu"
 
 
 @dataclass(frozen=True)

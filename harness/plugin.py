@@ -1,31 +1,62 @@
-"""The pytest plugin: lists as markers, waivers, the header, and a summary that says what the run is worth."""
+"""The pytest plugin: lists as markers, waivers, the records of a run, and what it ends with.
+
+What a test's process does is in :mod:`harness.isolation`, :mod:`harness.properties` and :mod:`harness.waived`; what a run is
+worth, in :mod:`harness.verdict`.
+"""
 
 from __future__ import annotations
 
-import functools
+import os
 import re
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from _pytest.mark import KeywordMatcher, MarkMatcher
+from _pytest.mark.expression import Expression
+from pytest_reportlog.plugin import ReportLogPlugin
 
-from harness.lists import ListError, TestList, nearest, read_lists
-from harness.lists import unmatched as unmatched_entries
-from harness.machine import machine_properties, versions
-from harness.statuses import Skip
-from harness.waives import Waiver, WaiverError, read_waivers
-from harness.waives import unmatched as unmatched_waivers
-
-EXAMPLES = "examples"
-"""User property of a report: how many examples Hypothesis ran."""
+from harness.collecting import COLLECT_INTO, Collected
+from harness.entries import Entry, Index, ListError
+from harness.isolation import ISOLATED_FOLDER, ISOLATED_TEST, Isolation, limit_of
+from harness.lint import check
+from harness.lists import TestList, read_lists
+from harness.machine import machine_class, machine_properties, versions
+from harness.nearest import nearest
+from harness.properties import Properties, is_property
+from harness.records import (
+    EVENTS,
+    MANIFEST,
+    ListRecord,
+    Manifest,
+    Shard,
+    TestRecord,
+    read_events,
+    read_manifest,
+    write_manifest,
+)
+from harness.statuses import STATUS, Status, skip_kind
+from harness.verdict import Conformance, exit_code, in_a_line, judge
+from harness.waived import WAIVER, Waived, where
+from harness.waives import Waiver, WaiverError, platform_key, read_waivers
 
 _ERRORS = "conformance_errors"
+_RUN = "conformance_run"
 _DEFAULTS = {"--test-lists": "test_lists", "--waives-file": "waives.txt"}
-_UNCLAIMED = f"{Skip.NOT_CLAIMED.value}: profile "
+_UNCLAIMED = f"{Status.NOT_CLAIMED.value}: profile "
+_LINT_ONLY = ("unlisted-test", "runs-nowhere")
+"""What stops no run: a test that is being written is in no list yet, and what is skipped is skipped."""
 _MARKERS = {
     "requirement(*ids)": "the requirements of SPEC.md that the test checks",
     "needs_claim(*names)": "the claims without which the test does not apply",
+    "cuda(why)": "the test needs a CUDA device",
+    "stateful": "the test runs a Hypothesis state machine",
+    "isolated": "the test runs in a process of its own",
+    "waived": "a line of waives.txt covers the test",
 }
 
 
@@ -37,6 +68,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     ):
         default = _DEFAULTS[name]
         group.addoption(name, metavar=metavar, default=default, help=f"{what}, from the root (default: {default})")
+    group.addoption(
+        "--conditions",
+        choices=("report", "enforce", "ignore"),
+        default="report",
+        help="what to do where this machine is not what a list asks for: say so, end the run, or nothing (default: report)",
+    )
+    group.addoption("--run-waived", action="store_true", help="run waived tests too, and report how they do; none blocks")
+    group.addoption("--example", metavar="BLOB", help="run the chosen properties on this example alone")
+    group.addoption("--run-dir", metavar="DIR", help="folder for the records of this run (default: a new one in runs/)")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -47,15 +87,26 @@ def pytest_configure(config: pytest.Config) -> None:
     for name, path in (("--test-lists", list_folder), ("--waives-file", waives_file)):
         if not path.exists() and config.getoption(name) != _DEFAULTS[name]:
             raise pytest.UsageError(f"{name} {path}: no such file or directory")
+    collecting = os.environ.get(COLLECT_INTO)
+    if collecting is not None:
+        config.pluginmanager.register(_Collector(Path(collecting)))
+        list_folder = waives_file = Path(os.devnull)
     try:
         lists = read_lists(list_folder)
-        waivers = read_waivers(waives_file)
+        waivers = read_waivers(waives_file) if waives_file.exists() else []
     except (ListError, WaiverError) as error:
         raise pytest.UsageError(str(error)) from error
     for name in lists:
         config.addinivalue_line("markers", f"{name}: the tests of {config.getoption('--test-lists')}/{name}.yml")
     _check_marker_expression(config)
-    config.pluginmanager.register(Conformance(config, lists, waivers), "conformance")
+    _check_expressions([*(entry for one in lists.values() for entry in one.entries), *waivers])
+    run = Run(config, lists, waivers)
+    config.pluginmanager.register(run, "conformance")
+    if config.getoption("durations_path", None) == os.path.join(os.getcwd(), ".test_durations"):
+        # What a test takes depends on the machine: shards are cut by the times of their own kind.
+        config.option.durations_path = str(list_folder / "durations" / f"{machine_class(run.machine)}.json")
+    if config.getoption("maxworkerrestart", None) is None:
+        config.option.maxworkerrestart = "1000000"  # each test may cost one; Isolation ends a run that gets nowhere
 
 
 def _check_marker_expression(config: pytest.Config) -> None:
@@ -66,22 +117,61 @@ def _check_marker_expression(config: pytest.Config) -> None:
             raise pytest.UsageError(f"-m {expression}: no list or marker is called {name!r}{nearest(name, known)}")
 
 
-class Conformance:
-    """One run: what was selected, what was waived, and what came of it.
+class _Collector:
+    """Writes down what there is, for lint."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Before anything runs."""
+        random = [item.nodeid for item in items if is_property(item)]
+        self._file.write_bytes(msgspec.json.encode(Collected([item.nodeid for item in items], random)))
+
+
+class _Events(ReportLogPlugin):  # type: ignore[misc]  # it has no types
+    """Every report, as it comes, in ``events.jsonl``: beside a ``--report-log`` of the user's own."""
+
+    pytest_terminal_summary = None
+
+
+class Run:
+    """One run: what it is about, what was selected, and what came of it.
 
     Attributes:
         lists: The lists by name.
-        header: Lines that conftest.py adds to the header: the implementation and the device.
+        machine: Properties of this machine.
+        implementations: What is under test, option -> name; set by conftest.py, as the following are.
+        device: In words.
+        options: The options that choose it, for replay commands.
+        requirements: Requirement -> its sentence.
+        result: What the run is worth, once it has ended; None if it did not get as far.
     """
 
     def __init__(self, config: pytest.Config, lists: dict[str, TestList], waivers: list[Waiver]) -> None:
         self.config = config
         self.lists = lists
-        self.waivers = waivers
-        self.header: list[str] = []
-        self._counts: Counter[str] = Counter()
-        self._examples = 0
-        self._skips: Counter[str] = Counter()
+        self.machine = machine_properties()
+        self.implementations: dict[str, str] = {}
+        self.device = ""
+        self.options: list[str] = []
+        self.requirements: dict[str, str] = {}
+        self.result: Conformance | None = None
+        self._waivers = waivers
+        self._folder: Path | None = None
+        self._started = datetime.now(UTC).isoformat(timespec="seconds")
+        self._events: _Events | None = None
+        self._waived: Waived | None = None
+        self._errors: list[str] = []
+        self._narrowed: list[str] = []
+        self._universe: list[str] = []
+        unmet = [f"{one.name}: {'; '.join(reasons)}" for one in self.selected if (reasons := one.unmet(self.machine))]
+        if unmet and config.getoption("--conditions") == "enforce":
+            raise pytest.UsageError(
+                f"this machine is not what the list asks for ({' | '.join(unmet)}); run it where it is meant to run, "
+                "or with --conditions report"
+            )
 
     @property
     def selected(self) -> list[TestList]:
@@ -89,116 +179,222 @@ class Conformance:
         names = set(re.findall(r"\w+", re.sub(r"\bnot\s+\w+", "", self.config.getoption("-m") or "")))
         return [test_list for name, test_list in self.lists.items() if name in names]
 
+    @property
+    def _is_worker(self) -> bool:
+        return hasattr(self.config, "workerinput")
+
+    # The run's folder
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Finds or makes the folder, and puts in the plugins that need it."""
+        if self.config.option.collectonly:
+            return
+        self._folder = self._make_folder()
+        isolation = Isolation(self.config, self._folder)
+        self._waived = Waived(self.config.getoption("--run-waived"), self._folder)
+        # The last one's word on a report counts.
+        for plugin in (Properties(self.config.getoption("--example")), isolation, self._waived):
+            self.config.pluginmanager.register(plugin)
+        if self._is_worker or ISOLATED_TEST in os.environ:
+            isolation.open_last_words()
+        if not self._is_worker:
+            self._events = _Events(self.config, self._folder / EVENTS)
+            self.config.pluginmanager.register(self._events)
+
+    def _make_folder(self) -> Path:
+        if self._is_worker:
+            folder, self._started = self.config.workerinput[_RUN]  # type: ignore[attr-defined]
+            return Path(folder)
+        if ISOLATED_FOLDER in os.environ:
+            return Path(os.environ[ISOLATED_FOLDER])
+        wanted = self.config.getoption("--run-dir")
+        if wanted is None:
+            runs = self.config.rootpath / "runs"
+            runs.mkdir(exist_ok=True)
+            (runs / ".gitignore").write_text("*\n", encoding="ascii")
+            stem = "-".join([f"{datetime.now(UTC):%Y%m%d-%H%M%S}", *(one.name for one in self.selected), str(os.getpid())])
+            folder = runs / stem
+        else:
+            folder = Path(self.config.invocation_params.dir, wanted)
+            if (folder / EVENTS).exists():
+                raise pytest.UsageError(f"--run-dir {wanted}: holds the records of another run; name a new folder")
+        (folder / "workers").mkdir(parents=True, exist_ok=True)
+        return folder
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tells a worker where the run's folder is."""
+        node.workerinput[_RUN] = (str(self._folder), self._started)
+
+    def pytest_unconfigure(self) -> None:
+        """Closes the records."""
+        if self._events is not None:
+            self._events.close()
+
     # Collection
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        """Marks each test with the lists it is in, before ``-m`` selects."""
+        """Marks each test with the lists it is in, before ``-m`` selects, and puts waivers into effect."""
+        selected = {one.name for one in self.selected}
+        used: set[Entry] = set()
+        listed: list[tuple[TestList, Index[Entry]]] = [(one, Index(self._entries(one))) for one in self.lists.values()]
+        waivers = Index([waiver for waiver in self._waivers if self._on_platform(waiver)])
         for item in items:
-            for name, test_list in self.lists.items():
-                if any(entry.selects(item.nodeid) for entry in test_list.entries):
-                    item.add_marker(name)
-            for waiver in self.waivers:
-                if waiver.covers(item.nodeid) and self._on_platform(waiver):
-                    where = f"{waiver.path.name}:{waiver.line}"
-                    item.add_marker(pytest.mark.skip(reason=f"{Skip.WAIVED.value}: {where} ({waiver.link})"))
+            minutes = []
+            for test_list, index in listed:
+                entries = [entry for entry in index.of(item.nodeid) if _expressions_match(entry, item)]
+                if not entries:
+                    continue
+                used.update(entries)
+                item.add_marker(test_list.name)
+                if test_list.name in selected:
+                    minutes += [entry.minutes for entry in entries if entry.minutes is not None]
+                    if any(entry.isolated for entry in entries):
+                        item.add_marker(pytest.mark.isolated)
+            if minutes:
+                item.add_marker(pytest.mark.timeout(60 * max(minutes)), append=False)
+            if self._waived is not None:
+                for waiver in waivers.of(item.nodeid):
+                    if _expressions_match(waiver, item):
+                        self._waived.apply(item, waiver)
         # With --lf, or where a file could not be read, what was collected is not what there is.
-        partial = session.testsfailed or self.config.getoption("lf", False)
-        errors = [] if partial else self._registration_errors([item.nodeid for item in items])
-        if errors and (output := getattr(self.config, "workeroutput", None)) is not None:
+        partial = bool(session.testsfailed or self.config.getoption("lf", False))
+        self._errors = [] if partial else self._registration_errors(items, used)
+        if self._errors and self._is_worker:
             # A worker cannot end the run: the controller does, once it hears of it.
-            output[_ERRORS] = errors
+            self.config.workeroutput[_ERRORS] = self._errors  # type: ignore[attr-defined]
             items.clear()
-        elif errors:
-            raise pytest.UsageError("\n".join(errors))
+        elif self._errors:
+            raise pytest.UsageError("\n".join(self._errors))
+        in_lists = [item.nodeid for item in items if selected & {mark.name for mark in item.iter_markers()}]
+        self._universe = in_lists or [item.nodeid for item in items]
+        if not self._everything_is_collected:
+            self._narrowed.append(f"only {' '.join(self.config.args)} was collected")
+        if partial:
+            self._narrowed.append("not everything could be collected")
+        if self.config.getoption("--example"):
+            self._narrowed.append("on one example alone")
+
+    @pytest.hookimpl(specname="pytest_collection_modifyitems", trylast=True)
+    def pytest_collection_modifyitems_selected(self, items: list[pytest.Item]) -> None:
+        """Between pytest's selection and pytest-split's, which was registered later."""
+        deselected = len(self._universe) - len(items)
+        self._universe = [item.nodeid for item in items]
+        if self.selected and deselected:
+            self._narrowed.append(f"{deselected} tests of the list were not selected")
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Writes the manifest, and leaves the one test of a process that is for one."""
+        if self._folder is None or self.config.option.collectonly or self._errors or not self._universe:
+            return
+        if ISOLATED_TEST in os.environ:
+            session.items[:] = [item for item in session.items if item.nodeid == os.environ[ISOLATED_TEST]]
+        splits, group = self.config.getoption("splits", None), self.config.getoption("group", None)
+        manifest = Manifest(
+            run=self._folder.name,
+            started=self._started,
+            lists=[
+                ListRecord(one.name, os.path.relpath(one.path, self.config.rootpath), one.unmet(self.machine))
+                for one in self.selected
+            ],
+            conditions=self.config.getoption("--conditions"),
+            implementations=self.implementations,
+            device=self.device,
+            machine=self.machine,
+            versions={version.package: version.version for version in versions()},
+            command=self.options,
+            requirements=self.requirements,
+            narrowed=self._narrowed,
+            universe=self._universe,
+            tests=[_record(item) for item in session.items],
+            shard=Shard(group, splits) if splits else None,
+        )
+        write_manifest(self._folder, manifest)
+
+    def _entries(self, test_list: TestList) -> list[Entry]:
+        """Those of the blocks that are meant for this machine; of all blocks, if none is."""
+        if self.config.getoption("--conditions") == "ignore":
+            return list(test_list.entries)
+        return [entry for block in test_list.active(self.machine) for entry in block.entries]
 
     def _on_platform(self, waiver: Waiver) -> bool:
         if waiver.platform is None:
             return True
-        return any(waiver.platform.lower() == test_list.platform for test_list in self.selected)
+        return any(platform_key(waiver.platform) == platform_key(test_list.platform) for test_list in self.selected)
 
-    def _registration_errors(self, node_ids: list[str]) -> list[str]:
-        """Entries and waivers that match nothing, as far as this run has collected the files they name."""
-        files = {node_id.split("::", 1)[0] for node_id in node_ids}
+    @property
+    def _everything_is_collected(self) -> bool:
         source = self.config.args_source
         at_root = self.config.invocation_params.dir == self.config.rootpath
-        everything = source is source.TESTPATHS or (source is source.INVOCATION_DIR and at_root)
+        return source is source.TESTPATHS or (source is source.INVOCATION_DIR and at_root)
 
-        def in_scope(target: str) -> bool:
-            file = target.split("::", 1)[0]
-            return everything or file in files or not (self.config.rootpath / file).exists()
+    def _registration_errors(self, items: Sequence[pytest.Item], used: set[Entry]) -> list[str]:
+        """What lint finds of lists and waivers, as far as this run has collected the files they name."""
+        node_ids = [item.nodeid for item in items]
+        files = {node_id.split("::", 1)[0] for node_id in node_ids}
+        everything = self._everything_is_collected
 
-        entries = [entry for test_list in self.lists.values() for entry in test_list.entries if in_scope(entry.target)]
-        waivers = [waiver for waiver in self.waivers if in_scope(waiver.node_id)]
-        return unmatched_entries(entries, node_ids) + unmatched_waivers(waivers, node_ids)
+        def in_scope(targets: Iterable[str]) -> bool:
+            named = [target.split("::", 1)[0] for target in targets]
+            return everything or any(file in files or not (self.config.rootpath / file).exists() for file in named)
+
+        entries = {(entry.path, entry.line): entry for one in self.lists.values() for entry in one.entries}
+        targets = {place: entry.targets for place, entry in entries.items()}
+        targets |= {(waiver.path, waiver.line): waiver.targets for waiver in self._waivers}
+        random = {item.nodeid for item in items if is_property(item)}
+        findings = check(list(self.lists.values()), self._waivers, node_ids, datetime.now(UTC).date(), random)
+        errors = [
+            str(finding)
+            for finding in findings
+            if finding.rule not in _LINT_ONLY and in_scope(targets.get((finding.path, finding.line), ()))
+        ]
+        for one in self.lists.values():
+            for entry in self._entries(one):
+                expression = entry.keyword is not None or entry.marks is not None
+                if expression and entry not in used and in_scope(entry.targets):
+                    errors.append(f"{entry.path}:{entry.line}: unmatched-entry: no test of {str(entry)!r} matches -k or -m")
+        return errors
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
         """In the controller: ends the run if a worker found the registration wrong."""
         errors = getattr(node, "workeroutput", {}).get(_ERRORS)
-        if errors and not self._counts["usage"]:
-            self._counts["usage"] = 1
+        if errors and not self._errors:
+            self._errors = errors
             self.config.get_terminal_writer().line()
             for line in errors:
                 self.config.get_terminal_writer().line(f"ERROR: {line}", red=True)
 
-    # Running
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Counts the examples of a property."""
-        handle = getattr(getattr(item, "obj", None), "hypothesis", None)
-        if handle is None:
-            return (yield)
-        body, calls = handle.inner_test, 0
-
-        @functools.wraps(body)
-        def counted(*args: Any, **kwargs: Any) -> Any:
-            nonlocal calls
-            calls += 1
-            return body(*args, **kwargs)
-
-        handle.inner_test = counted
-        try:
-            return (yield)
-        finally:
-            handle.inner_test = body
-            item.user_properties.append((EXAMPLES, calls))
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Sums up, here and from the workers alike."""
-        if report.when == "call":
-            self._examples += sum(int(str(value)) for name, value in report.user_properties if name == EXAMPLES)
-        if report.skipped:
-            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-            kind = Skip.of(reason)
-            self._counts[kind.value if kind else "skipped"] += 1
-            self._skips[reason.removeprefix("Skipped: ")] += 1
-        elif report.failed:
-            self._counts["failed"] += 1
-        elif report.when == "call":
-            self._counts["passed"] += 1
+    # The end
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """A run in which nothing ran is not green, and one whose registration is wrong is a usage error."""
-        if self._counts["usage"]:
+        """Reads back what was recorded: the exit status rests on the same as every report."""
+        if self._folder is None or self._is_worker:
+            return
+        if self._errors:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
-        elif exitstatus == pytest.ExitCode.OK and self._nothing_ran and not hasattr(self.config, "workerinput"):
-            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
-
-    @property
-    def _nothing_ran(self) -> bool:
-        return not self._counts["passed"] and not self._counts["failed"] and not self.config.option.collectonly
+            return
+        events = list(read_events(self._folder))
+        uncollected = any(e.get("$report_type") == "CollectReport" and e["outcome"] == "failed" for e in events)
+        if (self._folder / MANIFEST).exists():
+            self.result = judge(read_manifest(self._folder), events)
+        if exitstatus == pytest.ExitCode.INTERNAL_ERROR or uncollected:
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+        elif self.result is not None and exitstatus not in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.USAGE_ERROR):
+            session.exitstatus = int(exit_code(self.result))
 
     # Reporting
 
     def pytest_report_header(self) -> list[str]:
         """What a verdict of this run holds for."""
-        lines = [*self.header, f"versions: {', '.join(map(str, versions()))}"]
-        machine = machine_properties()
-        for test_list in self.selected:
-            unmet = test_list.unmet(machine)
+        lines = [", ".join(f"{option} {name}" for option, name in self.implementations.items())] * bool(self.implementations)
+        lines += [f"device: {self.device}"] * bool(self.device)
+        lines.append(f"versions: {', '.join(map(str, versions()))}")
+        for test_list in self.selected if self.config.getoption("--conditions") != "ignore" else ():
+            unmet = test_list.unmet(self.machine)
             state = "this machine is what it asks for"
             if unmet:
                 state = f"NOT the machine it asks for ({'; '.join(unmet)}); it runs on what is here"
@@ -206,33 +402,79 @@ class Conformance:
         return lines
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
-        """Shows a skip as what it is."""
+        """Shows a test as what it is."""
+        if report.outcome == "left":  # type: ignore[comparison-overlap]  # Isolation's word for: reported already
+            return "", "", ""
+        marked = next((str(value) for name, value in report.user_properties if name == STATUS), None)
+        if marked is not None and report.failed:
+            return "failed", marked[0].upper(), marked.upper()
         if report.skipped and isinstance(report.longrepr, tuple):
-            kind = Skip.of(report.longrepr[2])
+            kind = skip_kind(report.longrepr[2])
             if kind is not None:
                 return kind.value, kind.value[0], kind.value.upper()
         return None
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Says how much ran, for whom, and what did not."""
-        write = terminalreporter.write_line
+        if self.config.option.collectonly or ISOLATED_TEST in os.environ:
+            return
         terminalreporter.section("conformance")
         for line in self.pytest_report_header():
-            write(line)
-        profiles = sorted(reason for reason in self._skips if reason.startswith(_UNCLAIMED))
-        if profiles:
-            names = ", ".join(reason.removeprefix(_UNCLAIMED) for reason in profiles)
-            write(f"{sum(self._skips.pop(reason) for reason in profiles)} x {_UNCLAIMED}{names}")
-        for reason, count in sorted(self._skips.items()):
-            write(f"{count} x {reason}")
-        counts = ", ".join(f"{count} {what}" for what, count in sorted(self._counts.items()) if what != "usage")
-        write(f"{self._examples} examples drawn; tests: {counts or 'none'}")
-        if self._nothing_ran:
-            write("nothing ran: this is no verdict", red=True)
+            terminalreporter.write_line(line)
+        for line in _summary(self.result, self._folder, self.config.rootpath):
+            terminalreporter.write_line(line)
 
 
-def conformance(config: pytest.Config) -> Conformance:
+def run_of(config: pytest.Config) -> Run:
     """The run's plugin object."""
     found = config.pluginmanager.get_plugin("conformance")
-    assert isinstance(found, Conformance)
+    assert isinstance(found, Run)
     return found
+
+
+def _record(item: pytest.Item) -> TestRecord:
+    waiver = item.stash.get(WAIVER, None)
+    return TestRecord(
+        id=item.nodeid,
+        requirements=sorted({str(name) for mark in item.iter_markers("requirement") for name in mark.args}),
+        waiver=None if waiver is None else f"{where(waiver)}: {waiver}",
+        limit=limit_of(item),
+        isolated=item.get_closest_marker("isolated") is not None,
+    )
+
+
+def _check_expressions(lines: Iterable[Entry | Waiver]) -> None:
+    for line in lines:
+        for expression in (line.keyword, line.marks):
+            try:
+                if expression is not None:
+                    Expression.compile(expression)
+            except SyntaxError as error:
+                raise pytest.UsageError(f"{line.path}:{line.line}: {expression!r} is no expression: {error}") from error
+
+
+def _expressions_match(line: Entry | Waiver, item: pytest.Item) -> bool:
+    """Whether a test meets ``-k`` and ``-m`` of a line, in pytest's own sense."""
+    return (line.keyword is None or Expression.compile(line.keyword).evaluate(KeywordMatcher.from_item(item))) and (
+        line.marks is None or Expression.compile(line.marks).evaluate(MarkMatcher.from_markers(item.iter_markers()))
+    )
+
+
+def _summary(result: Conformance | None, folder: Path | None, root: Path) -> list[str]:
+    """The end of a run in the terminal."""
+    if result is None or folder is None:
+        return ["nothing ran: this is no verdict"]
+    lines = []
+    reasons = Counter(
+        test.reason for test in result.tests if test.status in (Status.NOT_CLAIMED, Status.NOT_RUN, Status.SKIPPED)
+    )
+    profiles = sorted(reason for reason in reasons if reason and reason.startswith(_UNCLAIMED))
+    if profiles:
+        names = ", ".join(reason.removeprefix(_UNCLAIMED) for reason in profiles)
+        lines.append(f"{sum(reasons.pop(reason) for reason in profiles)} x {_UNCLAIMED}{names}")
+    lines += [f"{count} x {reason}" for reason, count in sorted(reasons.items(), key=str)]
+    lines += [f"{test.waiver}: {test.waived_run}" for test in result.tests if test.waived_run is not None]
+    lines.append(in_a_line(result))
+    shown = os.path.relpath(folder, root) if folder.is_relative_to(root) else str(folder)
+    lines.append(f"reports: python -m harness render {shown}")
+    return lines

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from torch import Tensor
 
-from harness.statuses import not_run
 from reference.cache_contracts import StoreImplementation
 from reference.cache_model import StoreModel
 
@@ -110,6 +109,7 @@ def _run(machine: type[StoreMachine], implementation: StoreImplementation, devic
     run_state_machine_as_test(type(machine.__name__, (machine,), bound))
 
 
+@pytest.mark.stateful
 @pytest.mark.requirement(
     "CACHE-STORE-1", "CACHE-STORE-2", "CACHE-STORE-3", "CACHE-STORE-4", "CACHE-STORE-5", "CACHE-ACCOUNT-1"
 )
@@ -117,6 +117,7 @@ def test_every_history_is_the_models(store_impl: StoreImplementation, device: st
     _run(StoreMachine, store_impl, device)
 
 
+@pytest.mark.stateful
 @pytest.mark.needs_claim("statistics")
 @pytest.mark.requirement("CACHE-STORE-7")
 def test_every_counter_is_the_models(store_impl: StoreImplementation, device: str) -> None:
@@ -228,10 +229,9 @@ def test_four_threads_lose_nothing(store_impl: StoreImplementation, seed: int) -
 
 
 @pytest.mark.needs_claim("streams")
+@pytest.mark.cuda("there are no streams elsewhere")
 @pytest.mark.requirement("CACHE-STORE-9")
 def test_a_value_is_read_after_the_work_that_made_it(store_impl: StoreImplementation, device: str) -> None:
-    if device != "cuda":
-        not_run("needs a CUDA device: there are no streams elsewhere")
     store = store_impl.make(2**30, cuda_stream_aware=True)
     producer, consumer = torch.cuda.Stream(), torch.cuda.Stream()
     for turn in range(5):

@@ -38,6 +38,7 @@ class SystemMachine(RuleBasedStateMachine):
         self.judge.clear()
 
 
+@pytest.mark.stateful
 @pytest.mark.requirement(
     "CACHE-KEY-1",
     "CACHE-KEY-3",

@@ -8,27 +8,50 @@ from pathlib import Path
 
 import pytest
 
+from harness.records import read_events, read_manifest
+from harness.verdict import Conformance, judge
+
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
 def _this_project_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
+    for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID", "PYTEST_ADDOPTS"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> Callable[..., pytest.Pytester]:
     """Makes a project: its tests, one list ``l0_x`` of ``entries``, and its waivers."""
 
-    def make(tests: str, entries: tuple[str, ...] = ("suites",), waives: str = "") -> pytest.Pytester:
+    def make(tests: str, entries: tuple[str, ...] = ("suites",), waives: str = "", condition: str = "{}") -> pytest.Pytester:
         pytester.makeconftest('pytest_plugins = ["harness.plugin"]')
         pytester.makeini("[pytest]\ntestpaths = suites\nstrict_markers = true\naddopts = --strict-markers\n")
         folder = pytester.mkdir("suites")
         (folder / "test_it.py").write_text(tests, encoding="utf-8")
         lists = pytester.mkdir("test_lists")
         lines = "".join(f"  - {entry!r}\n" for entry in entries)
-        (lists / "l0_x.yml").write_text(f"version: 0.0.1\nl0_x:\n- condition: {{}}\n  tests:\n{lines}", encoding="utf-8")
+        head = f"version: 0.0.1\nl0_x:\n- condition: {condition}\n  tests:\n"
+        (lists / "l0_x.yml").write_text(head + lines, encoding="utf-8")
         (pytester.path / "waives.txt").write_text(waives, encoding="utf-8")
         return pytester
 
     return make
+
+
+def run_folders(project: pytest.Pytester) -> list[Path]:
+    """The folders of the runs of a project, oldest first."""
+    return sorted(
+        (path for path in (project.path / "runs").iterdir() if path.is_dir()), key=lambda path: path.stat().st_ctime_ns
+    )
+
+
+def result_of(folder: Path) -> Conformance:
+    """What a run is worth, from its records alone."""
+    return judge(read_manifest(folder), read_events(folder))
+
+
+def statuses(project: pytest.Pytester) -> dict[str, str]:
+    """Test function (with parameters) -> status, of a project's last run."""
+    return {test.id.split("::", 1)[1]: test.status.value for test in result_of(run_folders(project)[-1]).tests}

@@ -44,11 +44,54 @@ def test_with_a_gpu_kernels_are_compiled() -> None:
     assert environ == {}
 
 
-@pytest.mark.parametrize(("worker", "gpu"), [("gw0", "3"), ("gw1", "1"), ("gw2", "3")])
-def test_a_worker_gets_one_of_the_callers_gpus(worker: str, gpu: str) -> None:
-    environ = {"CUDA_VISIBLE_DEVICES": "3,1", "PYTEST_XDIST_WORKER": worker}
-    choose_device(environ, gpus=4)
-    assert environ["CUDA_VISIBLE_DEVICES"] == gpu
+TAKE = """
+import sys
+from harness.device import choose_device
+environ = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+choose_device(environ, gpus=4)
+print(environ["CUDA_VISIBLE_DEVICES"], flush=True)
+sys.stdin.read()
+"""
+
+
+def _worker(run: str, number: int, workers: int = 2) -> tuple[subprocess.Popen[str], str]:
+    """A process that takes a GPU as a worker does, and keeps it until its input ends."""
+    environ = {
+        "CUDA_VISIBLE_DEVICES": "3,1",
+        "PYTEST_XDIST_WORKER": f"gw{number}",
+        "PYTEST_XDIST_WORKER_COUNT": str(workers),
+        "PYTEST_XDIST_TESTRUNUID": run,
+    }
+    words = [word for pair in environ.items() for word in pair]
+    process = subprocess.Popen(
+        [sys.executable, "-c", TAKE, *words], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    return process, process.stdout.readline().strip()
+
+
+def test_each_worker_gets_one_of_the_callers_gpus_and_a_new_one_that_of_the_dead(tmp_path: Path) -> None:
+    """By number, the third worker would sit beside the second, and the GPU of the first would idle."""
+    run = tmp_path.name + tmp_path.parent.name
+    first, gpu_of_first = _worker(run, 0)
+    second, gpu_of_second = _worker(run, 1)
+    assert (gpu_of_first, gpu_of_second) == ("3", "1")
+    second.kill()
+    second.wait()
+    third, gpu_of_third = _worker(run, 2)
+    first.kill()
+    first.wait()
+    fourth, gpu_of_fourth = _worker(run, 3)
+    for process in (third, fourth):
+        process.communicate("")
+    assert (gpu_of_third, gpu_of_fourth) == ("1", "3")
+
+
+def test_more_workers_than_gpus_share_them(tmp_path: Path) -> None:
+    workers = [_worker(tmp_path.name + "-shared", number, workers=4) for number in range(4)]
+    for process, _ in workers:
+        process.communicate("")
+    assert [gpu for _, gpu in workers] == ["3", "1", "3", "1"]
 
 
 def test_the_cpu_can_be_asked_for() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 
 import pytest
+
+from suites.harness.conftest import ROOT
 
 Project = Callable[..., pytest.Pytester]
 
@@ -15,25 +18,57 @@ LINK = "https://bugs.example/1"
 def test_a_list_is_a_marker_that_selects_its_tests(project: Project) -> None:
     run = project(TWO, ("suites/test_it.py::test_a",)).runpytest_inprocess("-m", "l0_x", "-v")
     run.assert_outcomes(passed=1, deselected=1)
-    run.stdout.fnmatch_lines(["*test_a PASSED*", "list l0_x: this machine is what it asks for"])
+    run.stdout.fnmatch_lines(["*test_a PASSED*", "list l0_x: this machine is what it asks for", "conformant: *"])
 
 
 def test_an_entry_that_matches_nothing_stops_the_run(project: Project) -> None:
     run = project(TWO, ("suites/test_it.py::test_aa",)).runpytest_inprocess()
     assert run.ret == pytest.ExitCode.USAGE_ERROR
-    run.stderr.fnmatch_lines(["*l0_x.yml:5: 'suites/test_it.py::test_aa' matches no test; did you mean*test_a'?"])
+    run.stderr.fnmatch_lines(["*l0_x.yml:5: unmatched-entry: *'suites/test_it.py::test_aa'*did you mean*test_a'?*"])
 
 
 def test_the_same_from_a_worker(project: Project) -> None:
     run = project(TWO, ("suites/test_it.py::test_aa",)).runpytest_subprocess("-n2")
     assert run.ret == pytest.ExitCode.USAGE_ERROR
-    run.stdout.fnmatch_lines(["*l0_x.yml:5: 'suites/test_it.py::test_aa' matches no test*"])
+    run.stdout.fnmatch_lines(["*l0_x.yml:5: unmatched-entry: *'suites/test_it.py::test_aa'*"])
 
 
 def test_an_entry_whose_file_was_not_asked_for_is_left_alone(project: Project) -> None:
     made = project(TWO, ("suites/test_it.py::test_a", "suites/test_other.py"))
     (made.path / "suites" / "test_other.py").write_text("def test_c(): pass\n", encoding="utf-8")
     made.runpytest_inprocess("suites/test_it.py").assert_outcomes(passed=2)
+
+
+MARKED = (
+    "import pytest\n@pytest.mark.cuda\ndef test_a(): pass\ndef test_b(): pass\n"
+    "@pytest.mark.parametrize('x', ['a/b', '(1, 2)-3', 't=1.0', 'c::d', 'e#f', 'g h', 'i[j'])\ndef test_c(x): pass\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("entry", "count"),
+    [
+        ('suites -m "not cuda"', 8),
+        ('suites -k "test_a or test_b"', 2),
+        ('suites -k test_a -m "not cuda" TIMEOUT (5)', None),
+        ("suites/test_it.py::test_c", 7),
+        *((f"suites/test_it.py::test_c[{x}]", 1) for x in ("a/b", "(1, 2)-3", "t=1.0", "c::d", "e#f", "g h", "i[j")),
+    ],
+)
+def test_an_entry_selects_by_id_and_by_pytests_own_expressions(project: Project, entry: str, count: int | None) -> None:
+    """H13: an id is an id, whatever its parameters hold. An entry whose expressions leave nothing is an error."""
+    run = project(MARKED, (entry,)).runpytest_inprocess("-m", "l0_x")
+    if count is None:
+        assert run.ret == pytest.ExitCode.USAGE_ERROR
+        run.stderr.fnmatch_lines(["*l0_x.yml:5: unmatched-entry: *matches -k or -m"])
+    else:
+        run.assert_outcomes(passed=count, deselected=9 - count)
+
+
+def test_an_expression_that_is_none_stops_the_run(project: Project) -> None:
+    run = project(MARKED, ('suites -k "and and"',)).runpytest_inprocess("-m", "l0_x")
+    assert run.ret == pytest.ExitCode.USAGE_ERROR
+    run.stderr.fnmatch_lines(["*l0_x.yml:5: 'and and' is no expression*"])
 
 
 def test_an_unknown_list_stops_the_run_and_names_the_nearest(project: Project) -> None:
@@ -44,21 +79,32 @@ def test_an_unknown_list_stops_the_run_and_names_the_nearest(project: Project) -
 
 def test_a_broken_list_stops_the_run(project: Project) -> None:
     made = project(TWO)
-    (made.path / "test_lists" / "l0_z.yml").write_text("version: 0.0.1\nl0_y:\n- tests: [a]\n", encoding="utf-8")
+    (made.path / "test_lists" / "l0_z.yml").write_text("version: 0.0.1\nl0_z:\n- test: [a]\n", encoding="utf-8")
     run = made.runpytest_inprocess()
     assert run.ret == pytest.ExitCode.USAGE_ERROR
-    run.stderr.fnmatch_lines(["*l0_z.yml:3: unknown key 'l0_y'*"])
+    run.stderr.fnmatch_lines(["*l0_z.yml:3: unknown key 'test'*"])
+
+
+def test_a_list_that_is_called_otherwise_inside_stops_the_run(project: Project) -> None:
+    made = project(TWO)
+    (made.path / "test_lists" / "l0_z.yml").write_text("version: 0.0.1\nl0_y:\n- tests: [suites]\n", encoding="utf-8")
+    run = made.runpytest_inprocess()
+    assert run.ret == pytest.ExitCode.USAGE_ERROR
+    run.stderr.fnmatch_lines(["*l0_z.yml:2: stem-differs: *"])
 
 
 def test_a_waived_test_is_skipped_and_shown_as_waived(project: Project) -> None:
     run = project(TWO, waives=f"\nsuites/test_it.py::test_a SKIP ({LINK})\n").runpytest_inprocess()
     run.assert_outcomes(passed=1, skipped=1)
-    run.stdout.fnmatch_lines([f"1 x skipped by waiver: waives.txt:2 ({LINK})", "*tests: 1 passed, 1 skipped by waiver"])
+    run.stdout.fnmatch_lines([f"1 x skipped by waiver: waives.txt:2 ({LINK})", "not conformant: *1 passed, 1 skipped by*"])
 
 
-@pytest.mark.parametrize(("platform", "skipped"), [("X", True), ("B200", False), ("L0", False)])
+@pytest.mark.parametrize(("platform", "skipped"), [("X", True), ("x", True), ("DGX_X", False)])
 def test_a_waiver_for_another_platform_waives_nothing(project: Project, platform: str, skipped: bool) -> None:
     made = project(TWO, waives=f"full:{platform}/suites/test_it.py::test_a SKIP ({LINK})\n")
+    (made.path / "test_lists" / "l0_dgx_x.yml").write_text(
+        "version: 0.0.1\nl0_dgx_x:\n- tests: [suites]\n", encoding="utf-8"
+    )
     made.runpytest_inprocess("-m", "l0_x").assert_outcomes(passed=2 - skipped, skipped=int(skipped))
 
 
@@ -85,7 +131,7 @@ def test_a_run_in_which_everything_was_skipped_is_not_green(project: Project) ->
     tests = "from harness.statuses import *\ndef test_a(): not_claimed('x')\ndef test_b(): not_run('needs y')\n"
     run = project(tests).runpytest_inprocess()
     assert run.ret == pytest.ExitCode.NO_TESTS_COLLECTED
-    run.stdout.fnmatch_lines(["1 x not claimed: x", "1 x not run: needs y", "nothing ran: this is no verdict"])
+    run.stdout.fnmatch_lines(["1 x not claimed: x", "1 x not run: needs y", "not conformant: *nothing ran*"])
 
 
 def test_the_same_from_workers(project: Project) -> None:
@@ -102,4 +148,64 @@ def test_examples_are_counted(project: Project, workers: str) -> None:
     )
     run = project(tests).runpytest_subprocess(workers)
     run.assert_outcomes(passed=2)
-    run.stdout.fnmatch_lines(["60 examples drawn; tests: 2 passed"])
+    run.stdout.fnmatch_lines(["*(2 passed; 60 examples)*"])
+
+
+ONE_GPU = "{ranges: {system_gpu_count: {gte: 1000}}}"
+
+
+def test_on_another_machine_a_list_runs_and_says_so(project: Project) -> None:
+    run = project(TWO, condition=ONE_GPU).runpytest_inprocess("-m", "l0_x")
+    assert run.ret == pytest.ExitCode.OK
+    run.stdout.fnmatch_lines(["list l0_x: NOT the machine it asks for (system_gpu_count is *", "not conformant: *"])
+
+
+def test_a_gate_can_insist_on_the_machine(project: Project) -> None:
+    run = project(TWO, condition=ONE_GPU).runpytest_inprocess("-m", "l0_x", "--conditions", "enforce")
+    assert run.ret == pytest.ExitCode.USAGE_ERROR
+    run.stderr.fnmatch_lines(["*this machine is not what the list asks for (l0_x: system_gpu_count is *"])
+
+
+def test_conditions_can_be_left_alone(project: Project) -> None:
+    run = project(TWO, condition=ONE_GPU).runpytest_inprocess("-m", "l0_x", "--conditions", "ignore")
+    run.stdout.fnmatch_lines(["conformant: *"])
+    run.stdout.no_fnmatch_line("list l0_x*")
+
+
+def test_of_several_blocks_those_for_this_machine_run(project: Project) -> None:
+    made = project(TWO)
+    (made.path / "test_lists" / "l0_x.yml").write_text(
+        f"version: 0.0.1\nl0_x:\n- condition: {ONE_GPU}\n  tests: ['suites/test_it.py::test_a']\n"
+        "- tests: ['suites/test_it.py::test_b']\n",
+        encoding="utf-8",
+    )
+    made.runpytest_inprocess("-m", "l0_x", "-v").stdout.fnmatch_lines(["*test_b PASSED*", "conformant: *(1 passed*"])
+
+
+@pytest.mark.parametrize("narrowing", [["-k", "test_a"], ["suites/test_it.py::test_a"]])
+def test_less_than_the_whole_list_is_no_verdict_of_conformance(project: Project, narrowing: list[str]) -> None:
+    run = project(TWO).runpytest_inprocess("-m", "l0_x", *narrowing)
+    assert run.ret == pytest.ExitCode.OK
+    run.stdout.fnmatch_lines(["not conformant: *"])
+
+
+def test_a_test_of_a_requirement_that_does_not_run_where_the_list_is_at_home_is_not_conformant(project: Project) -> None:
+    """H23: a device job in which no device test ran is not green."""
+    tests = (
+        "import pytest\nfrom harness.statuses import not_run\ndef test_a(): pass\n"
+        "@pytest.mark.requirement('R-1')\ndef test_b(): not_run('needs a CUDA device')\n"
+    )
+    assert project(tests).runpytest_inprocess("-m", "l0_x").ret == 6
+
+
+def test_a_file_that_cannot_be_read_is_an_error_of_the_suite(project: Project) -> None:
+    assert project("import no_such_module\n").runpytest_inprocess().ret == pytest.ExitCode.INTERNAL_ERROR
+
+
+def test_properties_of_this_project_are_functions() -> None:
+    """H19: on a method, Hypothesis' check of executors fails once it runs twice in a process."""
+    for path in (ROOT / "suites").rglob("test_*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                drawn = [d for method in node.body for d in getattr(method, "decorator_list", ()) if "given" in ast.dump(d)]
+                assert not drawn, f"{path}: {node.name} has a property; make it a function"

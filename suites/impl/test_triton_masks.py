@@ -25,7 +25,7 @@ from reference.profiles import PROFILES
 from reference.rules import MaskRule
 from reference.tokens import MaskBatch
 from suites.mask.checks import check_dense
-from suites.mask.report import explain
+from suites.mask.report import assert_same
 from suites.strategies.masks import MaskCase, mask_cases, rules
 
 ROOT = Path(__file__).parents[2]
@@ -55,7 +55,7 @@ def test_every_combination_of_terms_is_the_oracles(
     """Rules that no profile has included."""
     batch = case.batch(device)
     got, want = builder.build(batch, rule).cpu(), packed_mask(batch, rule)
-    assert torch.equal(got, want), explain(batch, rule, "a rule", got.view(torch.uint8), want.view(torch.uint8))
+    assert_same(batch, rule, "a rule", got.view(torch.uint8), want.view(torch.uint8))
 
 
 @pytest.mark.parametrize(("name", "value"), [("chunk", 0), ("chunk", 24), ("block", 8), ("block", -16)])

@@ -13,7 +13,7 @@ from reference.profiles import PROFILES
 from reference.rules import MaskRule
 from reference.tokens import MaskBatch
 from suites.mask.poison import PATTERNS, PoisonedAllocations
-from suites.mask.report import explain
+from suites.mask.report import assert_same
 from suites.strategies.masks import MaskCase
 
 
@@ -66,7 +66,7 @@ def check_dense(
     disturbed = memory.disturbed()
     assert disturbed is None, f"{implementation.name} wrote outside of its memory: {disturbed}"
     want = packed_mask(batch, rule).view(torch.uint8)
-    assert torch.equal(got, want), explain(batch, rule, profile, got, want)
+    assert_same(batch, rule, profile, got, want)
     return got
 
 

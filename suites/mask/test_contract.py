@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.statuses import not_claimed, not_run
+from harness.statuses import not_claimed
 from reference.contracts import MaskImplementation
 from reference.dense import packed_mask, request_mask
 from reference.profiles import PROFILES
@@ -17,7 +17,7 @@ from reference.tokens import MaskBatch
 from suites.mask.checks import build, check_dense, rule_of
 from suites.mask.memory import peak_beside_output
 from suites.mask.poison import PATTERNS
-from suites.mask.report import explain
+from suites.mask.report import assert_same
 from suites.strategies.masks import MaskCase, mask_cases, request
 
 
@@ -76,7 +76,7 @@ def test_types_that_change_in_place_change_the_mask(mask_impl: MaskImplementatio
     new = torch.tensor([int(table[t]) for t in batch.token_types.tolist()], dtype=torch.int64)
     batch.token_types.copy_(new.to(batch.token_types))
     got, want = build(mask_impl, batch, rule), packed_mask(batch, rule).view(torch.uint8)
-    assert torch.equal(got, want), explain(batch, rule, profile, got, want)
+    assert_same(batch, rule, profile, got, want)
 
 
 @pytest.mark.requirement("MASK-PACK-2")
@@ -102,7 +102,7 @@ def test_token_types_gigabytes_apart_are_found(mask_impl: MaskImplementation, de
     for profile in mask_impl.claims.profile_names:
         rule = PROFILES[profile].rule(2)
         got, want = build(mask_impl, batch, rule), packed_mask(batch, rule).view(torch.uint8)
-        assert torch.equal(got, want), explain(batch, rule, profile, got, want)
+        assert_same(batch, rule, profile, got, want)
 
 
 @pytest.mark.requirement("MASK-REFUSE-2")
@@ -138,11 +138,10 @@ def test_memory_beside_the_output_is_linear(
 
 
 @pytest.mark.needs_claim("graph_capture")
+@pytest.mark.cuda("graphs are captured there")
 @pytest.mark.requirement("MASK-GRAPH-1")
 @pytest.mark.parametrize("profile", ["gemma3-sliding", "gemma4-full", "trtllm-gemma4-sliding-open-prefix"])
 def test_a_captured_graph_follows_the_token_types(mask_impl: MaskImplementation, device: str, profile: str) -> None:
-    if device != "cuda":
-        not_run("needs a CUDA device: graphs are captured there")
     first = MaskCase((request("0110|1100"), request("011"), request("|", ""), request("0" * 900 + "|" + "12" * 40)), 3)
     first = first.within(mask_impl.claims)
     batch, rule = first.batch(device), rule_of(profile, first)
@@ -162,10 +161,9 @@ def test_a_captured_graph_follows_the_token_types(mask_impl: MaskImplementation,
 
 
 @pytest.mark.needs_claim("graph_capture")
+@pytest.mark.cuda("elsewhere there is nothing to wait for")
 @pytest.mark.requirement("MASK-GRAPH-2")
 def test_a_call_does_not_wait_for_the_device(mask_impl: MaskImplementation, device: str) -> None:
-    if device != "cuda":
-        not_run("needs a CUDA device: elsewhere there is nothing to wait for")
     profile = mask_impl.claims.profile_names[0]
     case = MaskCase((request("0110|1100"), request("011")), 3).within(mask_impl.claims)
     batch, rule = case.batch(device), rule_of(profile, case)
@@ -179,12 +177,11 @@ def test_a_call_does_not_wait_for_the_device(mask_impl: MaskImplementation, devi
     assert torch.equal(mask.cpu(), packed_mask(batch, rule))
 
 
+@pytest.mark.cuda("over 2 GiB of mask is too slow elsewhere")
 @pytest.mark.requirement("MASK-OFFSET-1")
 @pytest.mark.parametrize("queries", [(46_341,), (32_768, 32_768, 1_000)], ids=["one-request", "request-base"])
 def test_offsets_beyond_32_bits(mask_impl: MaskImplementation, device: str, queries: tuple[int, ...]) -> None:
     """The last rows of a mask of more than 2**31 cells."""
-    if device != "cuda":
-        not_run("needs a CUDA device: over 2 GiB of mask is too slow elsewhere")
     if len(queries) > 1 and not mask_impl.claims.multi_request:
         not_claimed("multi_request")
     profile = next((name for name in ("gemma3-sliding", "gemma4-full") if name in mask_impl.claims.profile_names), None)

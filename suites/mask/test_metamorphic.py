@@ -18,7 +18,7 @@ from reference.contracts import MaskImplementation
 from reference.profiles import PROFILES
 from reference.rules import MaskRule, Order, Overlay, Prefix, Segmentation
 from suites.mask.checks import build, rule_of
-from suites.mask.report import explain
+from suites.mask.report import assert_same
 from suites.strategies.masks import PLAIN, MaskCase, Request, mask_cases
 
 _SWAP_VISION = str.maketrans("12", "21")
@@ -57,7 +57,7 @@ def _mask(impl: MaskImplementation, case: MaskCase, profile: str, device: str) -
 
 def _assert_same(got: Tensor, want: Tensor, case: MaskCase, profile: str) -> None:
     """Fails with a picture: ``want`` as expected, ``got`` as got, on the requests of ``case``."""
-    assert torch.equal(got, want), explain(case.batch(), rule_of(profile, case), profile, got, want)
+    assert_same(case.batch(), rule_of(profile, case), profile, got, want)
 
 
 def _single(impl: MaskImplementation, case: MaskCase, profile: str, device: str) -> Tensor:

@@ -1,0 +1,56 @@
+"""The published schema of ``conformance.json``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from unittest import mock
+
+import jsonschema
+import pytest
+from hypothesis import given
+
+from harness.render import conformance_schema, pictures, render
+from harness.render.schema import NAME, schema_text
+from harness.verdict import Conformance
+from suites.harness.render.runs import failing_run, runs
+
+PUBLISHED = Path(__file__).parents[3] / "docs" / "schema" / NAME
+VALIDATOR = jsonschema.Draft202012Validator(conformance_schema())
+
+
+def test_the_published_schema_is_that_of_the_code() -> None:
+    command = "from harness.render.schema import schema_text; print(schema_text(), end='')"
+    assert PUBLISHED.read_text(encoding="utf-8") == schema_text(), f'write it anew: python -c "{command}" > {PUBLISHED}'
+
+
+def test_the_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(conformance_schema())
+
+
+def test_every_field_says_what_it_is() -> None:
+    silent = [
+        f"{name}.{field}"
+        for name, definition in conformance_schema()["$defs"].items()
+        for field, schema in definition.get("properties", {}).items()
+        if not schema.get("description")
+    ]
+    assert silent == []
+
+
+def test_a_description_is_without_markup() -> None:
+    assert "``" not in schema_text()
+    assert "Attributes:" not in schema_text()
+
+
+@given(runs())
+def test_every_report_is_valid(conformance: Conformance) -> None:
+    with mock.patch.object(pictures, "png", return_value=b""):
+        VALIDATOR.validate(json.loads(render(conformance)["conformance.json"]))
+
+
+@pytest.mark.parametrize("broken", [{"verdict": "fine"}, {"counts": {"passed": "many"}}, {"tests": [{"id": "a"}]}])
+def test_what_is_no_report_is_refused(broken: dict[str, object]) -> None:
+    report = json.loads(render(failing_run())["conformance.json"]) | broken
+    with pytest.raises(jsonschema.ValidationError):
+        VALIDATOR.validate(report)

@@ -1,0 +1,227 @@
+"""From records to a verdict: plain data, no run."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.exits import ExitCode
+from harness.records import ListRecord, Manifest, RecordError, Shard, TestRecord
+from harness.statuses import Status
+from harness.verdict import Conformance, Verdict, exit_code, in_a_line, judge, merge
+
+
+def manifest(ids: Sequence[str] = ("a", "b"), requirements: Sequence[str] = ("R-1",), **changes: Any) -> Manifest:
+    """A run of a list that this machine is meant for."""
+    fields: dict[str, Any] = {
+        "run": "run",
+        "started": "2026-12-01T00:00:00+00:00",
+        "lists": [ListRecord("l0_x", "test_lists/l0_x.yml", [])],
+        "conditions": "report",
+        "implementations": {"--mask-impl": "engine:build"},
+        "device": "cpu",
+        "machine": {},
+        "versions": {},
+        "command": ["--mask-impl", "engine:build"],
+        "requirements": {"R-1": "It holds.", "R-2": "It is tested."},
+        "narrowed": [],
+        "universe": list(ids),
+        "tests": [TestRecord(node_id, list(requirements)) for node_id in ids],
+    }
+    return Manifest(**{**fields, **changes})
+
+
+def event(node_id: str, when: str, outcome: str, status: Status | None = None, **more: Any) -> dict[str, Any]:
+    """One report, as pytest-reportlog writes it."""
+    properties = [] if status is None else [["status", status.value]]
+    report = {"$report_type": "TestReport", "nodeid": node_id, "when": when, "outcome": outcome, "longrepr": None}
+    return {**report, "user_properties": properties, "duration": 0.5, **more}
+
+
+def told(node_id: str, status: Status) -> list[dict[str, Any]]:
+    """The reports of a test that ends with a status."""
+    setup, teardown = event(node_id, "setup", "passed"), event(node_id, "teardown", "passed")
+    if status is Status.PASSED:
+        return [setup, event(node_id, "call", "passed"), teardown]
+    if status is Status.UNFINISHED:
+        return [setup]
+    if status is Status.WAIVED:
+        return [setup, event(node_id, "call", "skipped", wasxfail="waives.txt:1"), teardown]
+    if status in (Status.NOT_CLAIMED, Status.NOT_RUN, Status.SKIPPED):
+        return [setup, event(node_id, "call", "skipped", longrepr=["f", 1, f"Skipped: {status.value}: why"]), teardown]
+    if status is Status.HARNESS_ERROR:
+        return [event(node_id, "setup", "failed", longrepr="fixture"), teardown]
+    if status is Status.FAILED:
+        return [setup, event(node_id, "call", "failed", longrepr="wrong"), teardown]
+    return [event(node_id, "???", "failed", status, longrepr=status.value)]
+
+
+def judged(*found: Status, **changes: Any) -> Conformance:
+    """The verdict on tests of these statuses."""
+    ids = [f"t{index}" for index in range(len(found))]
+    events = [one for node_id, status in zip(ids, found, strict=True) for one in told(node_id, status)]
+    return judge(manifest(ids, **changes), events)
+
+
+@given(found=st.lists(st.sampled_from(Status), min_size=1, max_size=6))
+def test_every_test_has_the_status_that_its_reports_tell(found: list[Status]) -> None:
+    assert [test.status for test in judged(*found).tests] == found
+
+
+@given(found=st.lists(st.sampled_from(Status), min_size=1, max_size=6))
+def test_only_passed_waived_and_not_claimed_stand_in_a_conformant_verdict(found: list[Status]) -> None:
+    good = {Status.PASSED, Status.WAIVED, Status.NOT_CLAIMED}
+    conformant = set(found) <= good and set(found) != {Status.NOT_CLAIMED}
+    assert (judged(*found).verdict is Verdict.CONFORMANT) == conformant
+    assert bool(judged(*found).why) != conformant
+
+
+@given(
+    found=st.lists(st.sampled_from([s for s in Status if s is not Status.UNFINISHED]), min_size=1, max_size=4),
+    data=st.data(),
+)
+def test_of_several_reports_on_one_test_the_worst_counts(found: list[Status], data: st.DataObject) -> None:
+    """H17: not the last."""
+    events = data.draw(st.permutations([one for status in found for one in told("a", status)]))
+    (test,) = judge(manifest(["a"]), events).tests
+    assert test.status is max(found, key=lambda status: status.rank)
+
+
+@given(found=st.lists(st.sampled_from(Status), min_size=1, max_size=6))
+def test_a_requirement_is_as_bad_as_the_worst_of_its_tests(found: list[Status]) -> None:
+    first, second = judged(*found).requirements
+    assert (first.id, first.status) == ("R-1", max(found, key=lambda status: status.rank))
+    assert (second.id, second.status, second.tests) == ("R-2", None, [])
+
+
+def test_a_test_without_any_report_is_not_finished() -> None:
+    result = judge(manifest(["a", "b"]), told("a", Status.PASSED))
+    assert [test.status for test in result.tests] == [Status.PASSED, Status.UNFINISHED]
+    assert result.why == ["1 not finished"]
+
+
+def test_a_test_that_passed_and_never_came_down_is_not_finished() -> None:
+    (test,) = judge(manifest(["a"]), told("a", Status.PASSED)[:2]).tests
+    assert test.status is Status.UNFINISHED
+
+
+def test_a_file_that_cannot_be_collected_is_an_error_of_the_suite() -> None:
+    broken = {"$report_type": "CollectReport", "nodeid": "suites/x.py", "outcome": "failed", "longrepr": "SyntaxError"}
+    result = judge(manifest(["a"]), [broken, *told("a", Status.PASSED)])
+    assert result.verdict is Verdict.HARNESS_ERROR
+    assert result.errors == ["suites/x.py could not be collected: SyntaxError"]
+
+
+@pytest.mark.parametrize(
+    ("found", "changes", "code"),
+    [
+        ([Status.PASSED], {}, ExitCode.OK),
+        ([Status.PASSED, Status.WAIVED, Status.NOT_CLAIMED, Status.SKIPPED], {}, ExitCode.OK),
+        ([Status.PASSED, Status.FAILED], {}, ExitCode.FAILED),
+        ([Status.PASSED, Status.CRASHED], {}, ExitCode.FAILED),
+        ([Status.PASSED, Status.TIMED_OUT], {}, ExitCode.FAILED),
+        ([Status.PASSED, Status.UNEXPECTED_PASS], {}, ExitCode.FAILED),
+        ([Status.FAILED, Status.HARNESS_ERROR], {}, ExitCode.FAILED),
+        ([Status.PASSED, Status.HARNESS_ERROR], {}, ExitCode.HARNESS_ERROR),
+        ([Status.NOT_CLAIMED, Status.SKIPPED, Status.NOT_RUN], {}, ExitCode.NOTHING_RAN),
+        ([Status.PASSED, Status.NOT_RUN], {}, ExitCode.NOT_CONFORMANT),
+        ([Status.PASSED, Status.NOT_RUN], {"requirements": []}, ExitCode.OK),
+        ([Status.PASSED, Status.NOT_RUN], {"lists": []}, ExitCode.OK),
+        ([Status.PASSED, Status.NOT_RUN], {"lists": [ListRecord("l0_x", "p", ["no gpu"])]}, ExitCode.OK),
+        (
+            [Status.PASSED, Status.NOT_RUN],
+            {"lists": [ListRecord("l0_x", "p", ["no gpu"])], "conditions": "ignore"},
+            ExitCode.NOT_CONFORMANT,
+        ),
+    ],
+)
+def test_the_exit_status_says_which_kind_of_end_it_was(found: list[Status], changes: dict[str, Any], code: ExitCode) -> None:
+    assert exit_code(judged(*found, **changes)) is code
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"lists": []}, "no list was chosen (-m)"),
+        ({"lists": [ListRecord("l0_x", "p", ["no gpu"])]}, "not the machine that l0_x asks for: no gpu"),
+        ({"narrowed": ["3 tests of the list were not selected"]}, "3 tests of the list were not selected"),
+    ],
+)
+def test_what_is_not_the_whole_list_where_it_is_meant_to_run_is_no_verdict_of_conformance(
+    changes: dict[str, Any], why: str
+) -> None:
+    result = judged(Status.PASSED, **changes)
+    assert result.verdict is Verdict.NOT_CONFORMANT
+    assert result.why == [why]
+
+
+def test_the_verdict_in_a_line_names_implementation_list_counts_and_reasons() -> None:
+    line = in_a_line(judged(Status.PASSED, Status.NOT_RUN))
+    assert line == ("not conformant: --mask-impl engine:build under l0_x (1 passed, 1 not run; 0 examples): 1 not run")
+
+
+def test_the_replay_command_survives_a_shell() -> None:
+    """H14."""
+    node_id = "a.py::t[x y-\"q\" 'p' #$(1)]"
+    (test,) = judge(manifest([node_id]), told(node_id, Status.FAILED)).tests
+    assert test.failure is not None
+    assert shlex.split(test.failure.replay)[3] == node_id
+
+
+def _shards(parts: Sequence[Sequence[str]], universe: Sequence[str]) -> list[Conformance]:
+    return [
+        judge(
+            manifest(part, universe=list(universe), shard=Shard(group, len(parts)), run=f"s{group}"),
+            [one for node_id in part for one in told(node_id, Status.PASSED)],
+        )
+        for group, part in enumerate(parts, start=1)
+    ]
+
+
+@given(data=st.data())
+def test_shards_merge_to_what_one_run_would_say(data: st.DataObject) -> None:
+    ids = [f"t{n}" for n in range(data.draw(st.integers(1, 8)))]
+    owners = [data.draw(st.integers(0, 2)) for _ in ids]
+    parts = [[node_id for node_id, owner in zip(ids, owners, strict=True) if owner == part] for part in range(3)]
+    whole = merge(data.draw(st.permutations(_shards(parts, ids))))
+    assert (whole.verdict, whole.why) == (Verdict.CONFORMANT, [])
+    assert [test.id for test in whole.tests] == ids
+
+
+def test_a_shard_alone_is_incomplete() -> None:
+    with pytest.raises(
+        RecordError, match=r"incomplete: 1 of 2 tests are in no shard, first b; given are the groups \[1\] of 2"
+    ):
+        merge(_shards([["a"], ["b"]], ["a", "b"])[:1])
+
+
+def test_shards_that_overlap_are_refused() -> None:
+    with pytest.raises(RecordError, match="s1 and s2 overlap: both ran a"):
+        merge(_shards([["a"], ["a", "b"]], ["a", "b"]))
+
+
+def test_a_shard_given_twice_is_refused() -> None:
+    shards = _shards([["a"], ["b"]], ["a", "b"])
+    with pytest.raises(RecordError, match="overlap"):
+        merge([*shards, shards[0]])
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"implementations": {"--mask-impl": "other"}}, "implementations"),
+        ({"lists": [ListRecord("l0_y", "p", [])]}, "lists"),
+        ({"universe": ["b"]}, "tests"),
+        ({"shard": Shard(2, 3)}, "shards"),
+    ],
+)
+def test_shards_of_different_runs_are_refused(changes: dict[str, Any], what: str) -> None:
+    (first,) = _shards([["a"], ["b"]], ["a", "b"])[:1]
+    other = {"universe": ["a", "b"], "shard": Shard(2, 2), **changes}
+    with pytest.raises(RecordError, match=f"differ in their {what}"):
+        merge([first, judge(manifest(["b"], **other), told("b", Status.PASSED))])
