@@ -47,6 +47,7 @@ from harness.waives import Waiver, WaiverError, platform_key, read_waivers
 _ERRORS = "conformance_errors"
 _RUN = "conformance_run"
 _DEFAULTS = {"--test-lists": "test_lists", "--waives-file": "waives.txt"}
+_PATHS = ("--run-dir", *_DEFAULTS)
 _UNCLAIMED = f"{Status.NOT_CLAIMED.value}: profile "
 _LINT_ONLY = ("unlisted-test", "runs-nowhere")
 """What stops no run: a test that is being written is in no list yet, and what is skipped is skipped."""
@@ -81,6 +82,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    _join_paths(config)
     for name, meaning in _MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
     list_folder, waives_file = (config.rootpath / config.getoption(name) for name in ("--test-lists", "--waives-file"))
@@ -104,9 +106,27 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(run, "conformance")
     if config.getoption("durations_path", None) == os.path.join(os.getcwd(), ".test_durations"):
         # What a test takes depends on the machine: shards are cut by the times of their own kind.
-        config.option.durations_path = str(list_folder / "durations" / f"{machine_class(run.machine)}.json")
+        durations = list_folder / "durations" / f"{machine_class(run.machine)}.json"
+        config.option.durations_path = str(durations)
+        if config.option.store_durations:
+            durations.parent.mkdir(exist_ok=True)
     if config.getoption("maxworkerrestart", None) is None:
         config.option.maxworkerrestart = "1000000"  # each test may cost one; Isolation ends a run that gets nowhere
+
+
+def _join_paths(config: pytest.Config) -> None:
+    """Rewrites ``--run-dir DIR`` to ``--run-dir=DIR`` for the workers, which parse the command line again.
+
+    pytest looks for its root before it knows the options of conftest.py, and takes a path behind one for a test's. The
+    folder of a new run is not there yet when the controller looks, and is when they do.
+    """
+    given = [str(arg) for arg in config.invocation_params.args]
+    joined: list[str] = []
+    while given:
+        arg = given.pop(0)
+        joined.append(f"{arg}={given.pop(0)}" if arg in _PATHS and given else arg)
+    params = config.invocation_params
+    config.invocation_params = pytest.Config.InvocationParams(args=joined, plugins=params.plugins, dir=params.dir)
 
 
 def _check_marker_expression(config: pytest.Config) -> None:
@@ -403,6 +423,8 @@ class Run:
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         """Shows a test as what it is."""
+        if not isinstance(report, pytest.TestReport):
+            return None  # of a file that could not be collected
         if report.outcome == "left":  # type: ignore[comparison-overlap]  # Isolation's word for: reported already
             return "", "", ""
         marked = next((str(value) for name, value in report.user_properties if name == STATUS), None)

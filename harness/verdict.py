@@ -260,7 +260,7 @@ def _why(manifest: Manifest, tests: Sequence[TestResult], errors: Sequence[str])
     why = [f"{counts[status]} {status.value}" for status in against if counts[status]]
     if errors:
         why.append(f"{len(errors)} errors outside of any test")
-    if not counts[Status.PASSED] and not counts[Status.WAIVED]:
+    if not any(status.is_failure or status in (Status.PASSED, Status.WAIVED) for status in counts):
         why.append("nothing ran")
     if not manifest.lists:
         why.append("no list was chosen (-m)")

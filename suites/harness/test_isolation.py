@@ -135,6 +135,17 @@ def test_a_poisoned_device_is_blamed_on_the_test_that_did_it_and_left(project: P
     assert run.parseoutcomes() == {"failed": 1, "passed": 2}
 
 
+@pytest.mark.cuda("a real one is poisoned")
+def test_a_real_device_is_left_as_well(project: Project) -> None:
+    tests = (
+        "import torch\ndef works(): assert torch.ones(1, device='cuda').item() == 1\ndef test_before(): works()\n"
+        "def test_it(): torch.zeros(4, device='cuda')[torch.tensor([10], device='cuda')]\ndef test_after(): works()\n"
+    )
+    made = project(tests)
+    made.runpytest_subprocess("-n1", timeout=240)
+    assert statuses(made) == {"test_before": "passed", "test_it": "failed", "test_after": "passed"}
+
+
 def test_without_workers_a_poisoned_device_ends_the_run(project: Project) -> None:
     made = project(f"{POISON}{AFTER}")
     assert made.runpytest_subprocess("-n0").ret == pytest.ExitCode.INTERRUPTED

@@ -445,3 +445,8 @@ def test_a_real_tree_is_checked() -> None:
     # Excerpts: most of the lists that the waivers are for are not there.
     assert rules <= {"stem-differs", "unreachable", "truncated", "unknown-platform", "no-link", "duplicate", "runs-nowhere"}
     assert {"stem-differs", "unreachable", "unknown-platform", "no-link"} <= rules
+
+
+def test_the_documentation_lists_every_rule_as_it_is() -> None:
+    rows = [f"| {rule.name} | {rule.description} | {rule.mend} |" for rule in RULES.values()]
+    assert "\n".join(rows) in (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")

@@ -198,8 +198,14 @@ def test_a_test_of_a_requirement_that_does_not_run_where_the_list_is_at_home_is_
     assert project(tests).runpytest_inprocess("-m", "l0_x").ret == 6
 
 
-def test_a_file_that_cannot_be_read_is_an_error_of_the_suite(project: Project) -> None:
-    assert project("import no_such_module\n").runpytest_inprocess().ret == pytest.ExitCode.INTERNAL_ERROR
+@pytest.mark.parametrize("workers", ["-n0", "-n1"])
+def test_a_file_that_cannot_be_read_is_an_error_of_the_suite(project: Project, workers: str) -> None:
+    made = project(TWO)
+    (made.path / "suites" / "test_other.py").write_text("import no_such_module\n", encoding="utf-8")
+    run = made.runpytest_subprocess(workers)
+    assert run.ret == pytest.ExitCode.INTERNAL_ERROR
+    run.stdout.fnmatch_lines(["*No module named 'no_such_module'*"])
+    assert "Traceback" not in run.stderr.str()
 
 
 def test_properties_of_this_project_are_functions() -> None:

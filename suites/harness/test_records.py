@@ -42,6 +42,13 @@ def test_the_folder_can_be_named_and_holds_one_run(project: Project) -> None:
     assert "holds the records of another run" in run.stderr.str() + run.stdout.str()
 
 
+def test_the_folder_may_lie_anywhere(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Pytest takes a path behind an option that it does not know yet for a test's; a worker finds the folder there."""
+    folder = tmp_path_factory.mktemp("elsewhere") / "run"
+    project("def test_a(): pass\n").runpytest_subprocess("-n1", "--run-dir", str(folder)).assert_outcomes(passed=1)
+    assert [test.status.value for test in result_of(folder).tests] == ["passed"]
+
+
 KILL = """
 import glob, os, signal
 def test_a(): pass
@@ -144,7 +151,6 @@ def test_an_empty_shard_is_no_error(project: Project, workers: str) -> None:
 
 def test_shards_are_cut_by_the_durations_of_this_kind_of_machine(project: Project) -> None:
     made = project("def test_a(): pass\ndef test_b(): pass\n")
-    (made.path / "test_lists" / "durations").mkdir()
     made.runpytest_inprocess("--store-durations")
     (stored,) = (made.path / "test_lists" / "durations").iterdir()
     assert set(json.loads(stored.read_text())) == {"suites/test_it.py::test_a", "suites/test_it.py::test_b"}
