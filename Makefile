@@ -3,7 +3,7 @@ BIN := .venv/bin
 # Without an NVIDIA driver: the CPU build of torch.
 CONSTRAINTS := $(if $(shell command -v nvidia-smi 2>/dev/null),,--constraint constraints-cpu.txt)
 
-.PHONY: test lint bench nightly_fuzz clean
+.PHONY: test lint bench clean
 
 # Runs a list of test_lists/, for example: make l0_b200 ARGS="--mask-impl eager"
 l0_% nightly_%: .venv/installed
@@ -13,6 +13,7 @@ l0_% nightly_%: .venv/installed
 test: lint
 	$(BIN)/python -m pytest -m l0_cpu $(ARGS)
 	$(BIN)/python -m pytest -m l0_b200 --mask-impl eager --cache-impl gemma4-frames
+	$(BIN)/python -m pytest -m mutants
 
 lint: .venv/installed
 	$(BIN)/ruff check .

@@ -58,6 +58,10 @@ _COMMON = settings(
 settings.register_profile("dev", _COMMON, max_examples=100)
 # On CI the same commit draws the same examples: a red run can be repeated, a green one is not luck.
 settings.register_profile("ci", _COMMON, max_examples=100, derandomize=True, database=None)
+# Mutants: whether a fault is found, not the smallest case of it.
+settings.register_profile(
+    "mutants", _COMMON, max_examples=2000, database=None, phases=[Phase.explicit, Phase.generate], print_blob=False
+)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
@@ -92,7 +96,7 @@ def pytest_configure(config: pytest.Config) -> None:
         run.options += [option, spec] * (spec != default)
     run.device = DEVICE.in_words()
     run.requirements = _requirements(config.rootpath / "SPEC.md")
-    if not os.environ.get("CI"):
+    if not os.environ.get("CI") and not config.getoption("--hypothesis-profile"):
         # A kept example is a failure of one implementation, and a riddle for the next.
         judged = re.sub(r"[^\w.-]+", "-", "-".join(config.getoption(option) for option, _, _ in OPTIONS.values()))
         database = DirectoryBasedExampleDatabase(config.rootpath / ".hypothesis" / "examples" / judged)

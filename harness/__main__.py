@@ -1,9 +1,11 @@
-"""The command line: ``python -m harness machine | lint | render``."""
+"""The command line: ``python -m harness machine | lint | render | mutants``."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +29,8 @@ def main(arguments: list[str] | None = None) -> int:
 
     lint = commands.add_parser("lint", help="faults in lists and waivers")
     lint.add_argument("--root", type=Path, default=Path(), metavar="PATH", help="of the tree (default: here)")
+    lint.add_argument("--test-lists", type=Path, metavar="DIR", help="folder of lists (default: all below the root)")
+    lint.add_argument("--waives-file", type=Path, metavar="FILE", help="file of waivers (default: waives*.txt)")
     lint.add_argument(
         "--no-collect",
         action="store_true",
@@ -38,6 +42,16 @@ def main(arguments: list[str] | None = None) -> int:
     render.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="folder of a run")
     render.add_argument("--out", type=Path, metavar="DIR", help="for the reports (default: the folder of the run)")
     render.set_defaults(run=_render)
+
+    mutants = commands.add_parser("mutants", help="known-bad implementations through the suite: which of them it fails")
+    mutants.add_argument("ids", nargs="*", metavar="ID", help="of mutants (default: all)")
+    mutants.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="processes (default: one a core)")
+    mutants.add_argument("--everything", action="store_true", help="every test on every mutant: the whole matrix; slow")
+    mutants.add_argument("--seed", type=int, default=0, help="of the search (default: 0)")
+    mutants.add_argument("--without", metavar="TEST", help="leave out a test function, to see what hangs on it")
+    mutants.add_argument("--out", type=Path, default=Path("runs/mutants"), metavar="DIR", help="default: runs/mutants")
+    mutants.add_argument("--report", default="suites.mutants.report", metavar="MODULE", help=argparse.SUPPRESS)
+    mutants.set_defaults(run=_mutants)
 
     chosen = parser.parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = chosen.run
@@ -68,11 +82,14 @@ def _lint(chosen: argparse.Namespace) -> int:
     try:
         collected = None
         if not chosen.no_collect and (chosen.root / "conftest.py").exists():
-            collected = collect(chosen.root)
+            collected = collect(chosen.root, chosen.test_lists, chosen.waives_file)
         findings = lint_tree(
             chosen.root,
+            lists=chosen.test_lists,
+            waives=chosen.waives_file,
             node_ids=None if collected is None else collected.node_ids,
             random=() if collected is None else collected.random,
+            idle=() if collected is None else {(Path(path), line) for path, line in collected.idle},
         )
     except (FileNotFoundError, CollectionError) as error:
         return _refuse(error)
@@ -84,10 +101,11 @@ def _lint(chosen: argparse.Namespace) -> int:
 
 
 def _render(chosen: argparse.Namespace) -> int:
+    from harness.merge import merge
     from harness.records import RecordError, read_events, read_manifest
     from harness.render import write_reports
     from harness.statuses import Status
-    from harness.verdict import EXIT_CODES, in_a_line, judge, merge
+    from harness.verdict import EXIT_CODES, in_a_line, judge
 
     if len(chosen.runs) > 1 and chosen.out is None:
         return _refuse("several runs: say where their common reports go, with --out DIR")
@@ -95,13 +113,27 @@ def _render(chosen: argparse.Namespace) -> int:
         whole = merge([judge(read_manifest(folder), read_events(folder)) for folder in chosen.runs])
     except RecordError as error:
         return _refuse(error)
-    for path in write_reports(whole, chosen.out or chosen.runs[0]):
+    try:
+        written = write_reports(whole, chosen.out or chosen.runs[0])
+    except OSError as error:
+        return _refuse(f"{chosen.out or chosen.runs[0]}: cannot be written to: {error.strerror or error}")
+    for path in written:
         print(path)
     for test in whole.tests:
         if test.status is Status.UNFINISHED:
             print(f"{test.status.value}: {test.id}")
     print(in_a_line(whole))
     return EXIT_CODES[whole.verdict]
+
+
+def _mutants(chosen: argparse.Namespace) -> int:
+    # The suite's own: the harness knows it by name alone.
+    report = importlib.import_module(chosen.report)
+    try:
+        ended = report.run(chosen.ids, chosen.jobs, chosen.everything, chosen.seed, chosen.without, chosen.out)
+    except ValueError as error:
+        return _refuse(error)
+    return int(ended)
 
 
 def _refuse(why: object) -> int:

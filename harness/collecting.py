@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 COLLECT_INTO = "MM_CONFORMANCE_COLLECT_INTO"
-"""Environment: the file that takes what is collected; no list or waiver is read."""
+"""Environment: the file that takes what is collected; lists and waivers with faults stop nothing then."""
 
 LIMIT = 600.0
 """Seconds that a collection may take."""
@@ -27,14 +27,21 @@ class Collected(msgspec.Struct, frozen=True):
     Attributes:
         node_ids: In the order of collection.
         random: Those that draw examples.
+        idle: Files and lines of entries and waivers whose ``-k`` or ``-m`` leaves no test.
     """
 
     node_ids: list[str]
     random: list[str]
+    idle: list[tuple[str, int]]
 
 
-def collect(root: Path) -> Collected:
+def collect(root: Path, lists: Path | None = None, waives: Path | None = None) -> Collected:
     """Collects the tests below a root that loads this plugin.
+
+    Args:
+        root: Of the tree.
+        lists: A folder of lists, if not the project's own.
+        waives: A file of waivers, likewise.
 
     Raises:
         CollectionError: pytest failed, or took too long.
@@ -42,6 +49,8 @@ def collect(root: Path) -> Collected:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "collected.json"
         command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0"]
+        command += [f"--test-lists={lists.resolve()}"] if lists else []
+        command += [f"--waives-file={waives.resolve()}"] if waives else []
         environment = {**os.environ, COLLECT_INTO: str(file)}
         try:
             done = subprocess.run(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,9 @@ from typing import IO
 
 DEVICE_VARIABLE = "MM_CONFORMANCE_DEVICE"
 """``auto`` (default), ``cpu`` or ``cuda``."""
+
+SLOTS = "MM_CONFORMANCE_SLOTS"
+"""Set by the controller of a run for its workers: the folder of the locks by which they share the GPUs."""
 
 INTERPRET_VARIABLE = "TRITON_INTERPRET"
 """Read by triton once, when it is first imported."""
@@ -84,12 +86,12 @@ def _slot(environ: Mapping[str, str]) -> int:
     A worker that takes over from a dead one has a new number: counted by numbers, two could share a GPU and leave
     another one idle. The locks are the kernel's, and end with the process that holds them.
     """
-    run = environ.get("PYTEST_XDIST_TESTRUNUID", "")
     number = int(environ["PYTEST_XDIST_WORKER"][2:])
-    folder = Path(tempfile.gettempdir()) / f"mm-conformance-{os.getuid()}-{run}"
-    folder.mkdir(mode=0o700, exist_ok=True)
+    if SLOTS not in environ:
+        return number
+    folder = Path(environ[SLOTS])
     for slot in range(int(environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))):
-        lock = (folder / str(slot)).open("wb")
+        lock = (folder / f"{slot}.lock").open("wb")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

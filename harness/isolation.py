@@ -11,11 +11,10 @@ import contextlib
 import faulthandler
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any
@@ -23,21 +22,16 @@ from typing import IO, Any
 import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key as _STDERR  # where the terminal is, whatever is captured
 
-from harness.records import RecordError, read_events
 from harness.statuses import Status, fail
 
 GRACE = 3.0
 """Seconds between the exception that ends a test and the end of its process."""
 
-START_UP = 180.0
-"""Seconds that a process of a test's own may take to get to it."""
-
 ISOLATED_TEST = "MM_CONFORMANCE_ISOLATED_TEST"
 """Environment: the one test that this process is for."""
-ISOLATED_FOLDER = "MM_CONFORMANCE_ISOLATED_FOLDER"
-"""Environment: where it leaves its records."""
 
-_OWN = "own"
+OWN = "own"
+"""The name of a process that is for one test."""
 _POISONED = "the device cannot be used any more: "
 
 
@@ -55,14 +49,17 @@ class Isolation:
     Args:
         config: pytest's.
         folder: Of the run: ``workers/`` in it takes what a dying process has to say.
+        excuse: Called with the report on a death, which may make less of it.
     """
 
-    def __init__(self, config: pytest.Config, folder: Path) -> None:
+    def __init__(self, config: pytest.Config, folder: Path, excuse: Callable[[pytest.TestReport], None]) -> None:
         self._config = config
         self._folder = folder
+        self._excuse = excuse
         self._is_worker = hasattr(config, "workerinput")
         self._crashed_idle = 0
         self._deadline = 0.0
+        self._name: str | None = None
         self._last_words: IO[str] | None = None
         self._poisoned: str | None = None
         self._failed: set[str] = set()
@@ -71,8 +68,8 @@ class Isolation:
 
     def open_last_words(self) -> None:
         """In a process that another one watches: opens the file for last words, and offers itself when memory runs out."""
-        name = os.environ["PYTEST_XDIST_WORKER"] if self._is_worker else _OWN
-        self._last_words = _words_of(self._folder, name).open("w", encoding="utf-8")
+        self._name = os.environ["PYTEST_XDIST_WORKER"] if self._is_worker else OWN
+        self._last_words = words_file(self._folder, self._name).open("w", encoding="utf-8")
         faulthandler.enable(self._last_words)
         with contextlib.suppress(OSError):
             # The worker has eaten the memory: it shall die of it, not the controller with everybody's verdicts.
@@ -84,11 +81,17 @@ class Isolation:
         if self._last_words is not None:
             self._last_words.seek(0)
             self._last_words.truncate()
+        pid = os.getpid()
+        restore = _process_settings()
         try:
             return (yield)
         finally:
+            if os.getpid() != pid:
+                os._exit(1)  # a child that the test forked, and that came back from it: not a worker
+            restore()
             faulthandler.cancel_dump_traceback_later()
             self._deadline = 0.0
+            self._note_deadline("")
             if self._poisoned is not None:
                 self._leave(item)
 
@@ -106,8 +109,14 @@ class Isolation:
             signal.signal(signal.SIGALRM, end)
             signal.setitimer(signal.ITIMER_REAL, limit)
         self._deadline = time.monotonic() + limit + GRACE
+        self._note_deadline(f"{os.getpid()} {self._deadline}")
         self._arm_hard_limit()
         return True
+
+    def _note_deadline(self, text: str) -> None:
+        # For who watches from outside: this process may be stopped, or have its watchdog called off by a test.
+        if self._name is not None:
+            deadline_file(self._folder, self._name).write_text(text, encoding="ascii")
 
     def _arm_hard_limit(self) -> None:
         seconds = max(self._deadline - time.monotonic(), 0.01)
@@ -130,26 +139,37 @@ class Isolation:
         """Nobody is hurried who looks for a fault."""
         faulthandler.cancel_dump_traceback_later()
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self) -> Generator[None, object, object]:
+        """Lets no fixture end the run."""
+        return (yield from self._guarded())
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self) -> Generator[None, object, object]:
+        """Lets no fixture end the run."""
+        return (yield from self._guarded())
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self) -> Generator[None, object, object]:
         """Lets no test end the run, and blames a fault of the device on the test that made it.
 
         A kernel fails after its launch has returned: without waiting for it, the next test would be blamed.
         """
         try:
-            result = yield
-        except (KeyboardInterrupt, pytest.exit.Exception) as error:
-            if isinstance(error, KeyboardInterrupt) and not self._is_worker:
-                raise  # somebody sits at the keyboard
+            result = yield from self._guarded()
+        finally:
             self._poisoned = device_fault()
-            raise RaisedByTest(f"{type(error).__name__}: {error}; a test must not end the run") from error
-        except BaseException:
-            self._poisoned = device_fault()
-            raise
-        self._poisoned = device_fault()
         if self._poisoned is not None:
             pytest.fail(f"after this test {_POISONED}{self._poisoned}", pytrace=False)
         return result
+
+    def _guarded(self) -> Generator[None, object, object]:
+        try:
+            return (yield)
+        except (KeyboardInterrupt, pytest.exit.Exception) as error:
+            if isinstance(error, KeyboardInterrupt) and not self._is_worker:
+                raise  # somebody sits at the keyboard
+            raise RaisedByTest(f"{type(error).__name__}: {error}; a test must not end the run") from error
 
     def _leave(self, item: pytest.Item) -> None:
         if self._last_words is None:
@@ -167,67 +187,14 @@ class Isolation:
         report = yield
         if call.excinfo is not None and isinstance(call.excinfo.value, TimedOut):
             fail(report, Status.TIMED_OUT)
+        elif call.when == "call" and self._poisoned is not None:
+            fail(report, Status.FAILED)  # whatever was expected of it
         return report
 
-    # A process of a test's own
-
-    @pytest.hookimpl(specname="pytest_runtest_protocol")
-    def pytest_runtest_protocol_isolated(self, item: pytest.Item) -> bool | None:
-        """Runs a test of an ISOLATION entry in a process of its own, and hands on what that one reports."""
-        if not item.get_closest_marker("isolated") or ISOLATED_TEST in os.environ:
-            return None
-        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        for report in self._reports_of_own_process(item):
-            item.ihook.pytest_runtest_logreport(report=report)
-        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-        return True
-
-    def _reports_of_own_process(self, item: pytest.Item) -> list[pytest.TestReport]:
-        index = item.session.items.index(item)
-        folder = self._folder / "isolated" / str(index)
-        (folder / "workers").mkdir(parents=True)
-        args = [str(arg) for arg in self._config.invocation_params.args]
-        end = args.index("--") if "--" in args else len(args)
-        command = [sys.executable, "-m", "pytest", *args[:end], "-n0", *args[end:]]
-        environment = {**os.environ, ISOLATED_TEST: item.nodeid, ISOLATED_FOLDER: str(folder)}
-        limit = limit_of(item)
-        began = time.time()
-        with (folder / "output.txt").open("wb") as output:
-            process = subprocess.Popen(
-                command,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                env=environment,
-                cwd=self._config.invocation_params.dir,
-            )
-            try:
-                process.wait(None if limit is None else START_UP + limit + GRACE)
-                late = False
-            except subprocess.TimeoutExpired:
-                late = True
-                process.kill()
-                process.wait()
-        reports = list(self._read_reports(folder, item.nodeid))
-        if not reports or reports[-1].when != "teardown":
-            words = _read_words(folder, _OWN)
-            said = (folder / "output.txt").read_text(encoding="utf-8", errors="replace")
-            message = f"the process of {item.nodeid} ended with status {process.returncode}, before its test did"
-            status = Status.TIMED_OUT if late or _ended_by_limit(words) else Status.CRASHED
-            if not reports and process.returncode in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED):
-                status = Status.HARNESS_ERROR
-            reports.append(
-                _report(item.nodeid, item.location, f"{message}\n{words}\n{said[-4000:]}", status, time.time() - began)
-            )
-        return reports
-
-    def _read_reports(self, folder: Path, node_id: str) -> Generator[pytest.TestReport, None, None]:
-        try:
-            for event in read_events(folder):
-                if event.get("$report_type") == "TestReport" and event.get("nodeid") == node_id:
-                    yield self._config.hook.pytest_report_from_serializable(config=self._config, data=event)
-        except RecordError:
-            return  # it did not get as far: its output says why
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_to_serializable(self) -> Generator[None, Any, Any]:
+        """Spells out what is no text, half a surrogate pair say: xdist could not send it, and all later reports with it."""
+        return _sendable((yield))
 
     # In the controller
 
@@ -244,7 +211,7 @@ class Isolation:
             return
         self._crashed_idle += 1
         if self._crashed_idle > 3:
-            words = _read_words(self._folder, node.gateway.id)
+            words = read_words(self._folder, node.gateway.id)
             pytest.exit(
                 f"workers die before they run a test: {error}; look at what the last one said:\n{words or '(nothing)'}",
                 returncode=pytest.ExitCode.INTERNAL_ERROR,
@@ -253,15 +220,48 @@ class Isolation:
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
         """Tells what became of the test whose worker died: crashed, timed out, or reported already."""
-        words = _read_words(self._folder, report.node.gateway.id)
+        words = read_words(self._folder, report.node.gateway.id)
         if words.startswith(_POISONED) and crashitem in self._failed:
             report.outcome = "left"  # type: ignore[assignment]  # its failure is reported; this is no second one
             return
-        status = Status.TIMED_OUT if _ended_by_limit(words) else Status.CRASHED
+        status = Status.TIMED_OUT if ended_by_limit(words) else Status.CRASHED
         how = "did not come to an end within its limit" if status is Status.TIMED_OUT else "died"
         silent = "without a word, as one does that is killed (out of memory?) or that calls os._exit"
         report.longrepr = f"the process that ran {crashitem} {how}, {f'and said:{chr(10)}{words}' if words else silent}"
         fail(report, status)
+        self._excuse(report)
+
+
+def _process_settings() -> Callable[[], None]:
+    """What a test can leave changed to the harm of the next one.
+
+    Returns:
+        A function that sets it back.
+    """
+    torch: Any = sys.modules.get("torch")
+    depth = sys.getrecursionlimit()
+    has_torch = torch is not None and hasattr(torch, "get_default_dtype")
+    dtype, device = (torch.get_default_dtype(), torch.get_default_device()) if has_torch else (None, None)
+
+    def restore() -> None:
+        if sys.getrecursionlimit() != depth:
+            sys.setrecursionlimit(depth)
+        if has_torch and torch.get_default_dtype() is not dtype:
+            torch.set_default_dtype(dtype)
+        if has_torch and torch.get_default_device() != device:
+            torch.set_default_device(device)
+
+    return restore
+
+
+def _sendable(data: Any) -> Any:
+    if isinstance(data, str):
+        return data.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(data, dict):
+        return {_sendable(name): _sendable(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return type(data)(_sendable(value) for value in data)
+    return data
 
 
 def limit_of(item: pytest.Item) -> float | None:
@@ -269,7 +269,8 @@ def limit_of(item: pytest.Item) -> float | None:
     marker = item.get_closest_marker("timeout")
     value = (marker.args[0] if marker.args else marker.kwargs.get("timeout")) if marker else None
     if value is None:
-        value = item.config.getoption("timeout", None) or item.config.getini("timeout") or None
+        settings = item.config.getoption("timeout", None), os.environ.get("PYTEST_TIMEOUT"), item.config.getini("timeout")
+        value = next((value for value in settings if value), None)
     return float(value) if value else None
 
 
@@ -291,33 +292,64 @@ def device_fault() -> str | None:
     return None
 
 
-def _report(
-    node_id: str, location: tuple[str, int | None, str], message: str, status: Status, seconds: float
-) -> pytest.TestReport:
-    report = pytest.TestReport(
-        nodeid=node_id,
-        location=location,
-        keywords={},
-        outcome="failed",
-        longrepr=message,
-        when="call",
-        duration=seconds,
-    )
-    fail(report, status)
-    return report
+def words_file(folder: Path, name: str) -> Path:
+    """Where a process of a run leaves its last words."""
+    return folder / "workers" / f"{name}.txt"
 
 
-def _words_of(folder: Path, worker: str) -> Path:
-    return folder / "workers" / f"{worker}.txt"
+def deadline_file(folder: Path, name: str) -> Path:
+    """Where a process of a run says when, by the monotonic clock, its test must be over: ``PID SECONDS``, or nothing."""
+    return folder / "workers" / f"{name}.deadline"
 
 
-def _read_words(folder: Path, worker: str) -> str:
+def read_words(folder: Path, name: str) -> str:
+    """What a process said last; nothing if it did not say anything."""
     try:
-        return _words_of(folder, worker).read_text(encoding="utf-8", errors="replace").strip()
+        return words_file(folder, name).read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return ""
 
 
-def _ended_by_limit(words: str) -> bool:
+def ended_by_limit(words: str) -> bool:
+    """Whether the last words are those of a process that was ended at its test's limit."""
     # The first line of faulthandler's dump: 'Timeout (0:00:05)!'
     return any(line.startswith("Timeout (") and line.endswith(")!") for line in words.splitlines())
+
+
+def end_if_late(folder: Path, name: str) -> bool:
+    """Kills a process of a run that has outlived the deadline of its test, and its own watchdog.
+
+    Returns:
+        Whether it was killed.
+    """
+    try:
+        pid, _, deadline = deadline_file(folder, name).read_text(encoding="ascii").partition(" ")
+        if not deadline or time.monotonic() < float(deadline) + 1:
+            return False
+        deadline_file(folder, name).write_text("", encoding="ascii")
+        with words_file(folder, name).open("a", encoding="utf-8") as words:
+            words.write("\nTimeout (from outside)!\n")
+        os.kill(int(pid), signal.SIGKILL)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+class Watch(threading.Thread):
+    """In the controller: ends workers that are late and cannot end themselves."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(name="watch", daemon=True)
+        self._folder = folder
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        """Looks around twice a second."""
+        while not self._over.wait(0.5):
+            for file in (self._folder / "workers").glob("*.deadline"):
+                end_if_late(self._folder, file.stem)
+
+    def end(self) -> None:
+        """Stops looking."""
+        self._over.set()
+        self.join()

@@ -10,12 +10,13 @@ import os
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
 
 from harness.entries import Entry, Index, ListError, bare
-from harness.lists import TestList, scan_list
+from harness.lists import RUN_TERMS, TestList, scan_list
+from harness.machine import PROPERTIES
 from harness.nearest import Nearest, ancestors
 from harness.waives import MALFORMED, Waiver, WaiverError, platform_key, scan_waivers, sentences
 
@@ -41,6 +42,11 @@ RULES: dict[str, Rule] = {
         ("not-a-list", "a file of lists that is none", "Correct the file: until then none of its tests is known."),
         ("malformed-entry", "an entry that is not of the grammar", "Mend it: until then it selects nothing."),
         ("stem-differs", "a context that is not the stem of its file", "Rename one: a list is selected by its file's name."),
+        (
+            "unknown-property",
+            "a condition on what neither a machine nor a run has, and which no machine meets",
+            "Correct it: python -m harness machine shows what there is.",
+        ),
         (
             "empty-list",
             "a list without a test",
@@ -105,6 +111,7 @@ def check(
     node_ids: Sequence[str] | None,
     today: date,
     random: Collection[str] = (),
+    idle: Collection[tuple[Path, int]] = (),
 ) -> list[Finding]:
     """Holds lists and waivers against each other, and against the tests there are.
 
@@ -114,11 +121,12 @@ def check(
         node_ids: The ids of all tests; None where nothing was collected, and the ids in the lists must do.
         today: What ``until=`` is compared with.
         random: Ids of the tests that draw their examples.
+        idle: Files and lines whose -k or -m leaves none of the tests that they name.
 
     Returns:
         What breaks a rule, by file and line.
     """
-    tree = _Tree(lists, waivers, node_ids, today, random)
+    tree = _Tree(lists, waivers, node_ids, today, random, idle)
     findings = (finding for one_check in _CHECKS for finding in one_check(tree))
     return sorted(findings, key=_place)
 
@@ -136,6 +144,7 @@ class _Tree:
     node_ids: Sequence[str] | None
     today: date
     random: Collection[str]
+    idle: Collection[tuple[Path, int]]
 
     @cached_property
     def entries(self) -> list[Entry]:
@@ -205,6 +214,25 @@ def _unmatched_entry(tree: _Tree) -> Iterator[Finding]:
         for target in entry.targets:
             if bare(target) not in tree.names_collected:
                 yield _at("unmatched-entry", entry, f"{target!r} selects no test", tree.near_collected.to(target))
+
+
+def _unknown_property(tree: _Tree) -> Iterator[Finding]:
+    near = Nearest([*PROPERTIES, *RUN_TERMS])
+    for one in tree.lists:
+        for block in one.blocks:
+            condition = block.condition
+            # supports_fp8 and its like are probes of TensorRT-LLM's machines, which this one does not make.
+            asked = [*(name for name in condition.terms if not name.startswith("supports_")), *condition.ranges]
+            for name in [*asked, *condition.wildcards]:
+                if name not in PROPERTIES and (name not in RUN_TERMS or name in (*condition.ranges, *condition.wildcards)):
+                    yield Finding("unknown-property", one.path, one.line, f"no machine has {name!r}", near.to(name))
+
+
+def _idle(tree: _Tree) -> Iterator[Finding]:
+    for rule, places in (("unmatched-entry", tree.entries), ("unmatched", tree.waivers)):
+        for place in places:
+            if (place.path, place.line) in tree.idle:
+                yield _at(rule, place, f"{str(place)!r}: its -k or -m leaves no test")
 
 
 def _duplicate_entry(tree: _Tree) -> Iterator[Finding]:
@@ -332,7 +360,9 @@ def _runs_nowhere(tree: _Tree) -> Iterator[Finding]:
 _CHECKS: tuple[Callable[[_Tree], Iterable[Finding]], ...] = (
     _stem_differs,
     _empty_list,
+    _unknown_property,
     _unmatched_entry,
+    _idle,
     _duplicate_entry,
     _unlisted_test,
     _mistaken_id,
@@ -360,6 +390,7 @@ def lint_tree(
     today: date | None = None,
     lists: Path | None = None,
     waives: Path | None = None,
+    idle: Collection[tuple[Path, int]] = (),
 ) -> list[Finding]:
     """Finds, reads and checks the lists and waivers of a tree.
 
@@ -370,6 +401,7 @@ def lint_tree(
         today: As of :func:`check`; by default today.
         lists: A folder of lists, or one list; by default every ``test_lists`` below the root, or else the root itself.
         waives: A file of waivers; by default ``waives*.txt`` in the root and in every ``test_lists``.
+        idle: As of :func:`check`.
 
     Returns:
         What breaks a rule, malformed files and lines too, by file and line.
@@ -387,8 +419,9 @@ def lint_tree(
         [one for one, _ in scanned_lists if one is not None],
         [waiver for waivers, _ in scanned_waivers for waiver in waivers],
         node_ids,
-        date.today() if today is None else today,
+        datetime.now(UTC).date() if today is None else today,
         random,
+        idle,
     )
     findings = [finding for finding in findings if finding.rule not in consequences]
     findings += [Finding(error.rule, error.path, error.line, error.found, None) for error in errors]

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from harness.machine import Property
 
 
+RUN_TERMS = ("stage", "backend", "auto_trigger", "orchestrator")
+"""Terms that describe the run and not the machine, as TensorRT-LLM's lists use them."""
+
+
 @dataclass(frozen=True)
 class Condition:
     """On which machine a block is meant to run."""
@@ -34,12 +38,12 @@ class Condition:
     def unmet(self, machine: Mapping[str, Property]) -> list[str]:
         """What a machine lacks, a phrase each; empty if the condition describes it.
 
-        A term that is no property of a machine (``stage``, ``backend``) describes the run and counts as met.
+        A term that describes the run (:data:`RUN_TERMS`) counts as met; a property that the machine lacks is unmet.
         """
         reasons = [
-            f"{name} is {machine[name]}, not {value}"
+            f"{name} is {machine.get(name, 'unknown')}, not {value}"
             for name, value in self.terms.items()
-            if name in machine and _term(machine[name]) != _term(value)
+            if name not in RUN_TERMS and (name not in machine or _term(machine[name]) != _term(value))
         ]
         for name, bounds in self.ranges.items():
             value = _whole_number(machine.get(name))
@@ -132,6 +136,8 @@ def read_lists(folder: Path) -> dict[str, TestList]:
     Raises:
         ListError: A file is not a list.
     """
+    if other := sorted(folder.glob("*.yaml")):
+        raise ListError(other[0], 1, "ends in .yaml, and would be read by nobody; rename it to .yml")
     return {path.stem: read_list(path) for path in sorted(folder.glob("*.yml"))}
 
 

@@ -5,11 +5,27 @@ from __future__ import annotations
 import os
 import platform
 import re
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 
 Property = str | int
+
+
+PROPERTIES = (
+    "cpu",
+    "cpu_count",
+    "os",
+    "linux_distribution_name",
+    "system_memory",
+    "system_gpu_count",
+    "gpu",
+    "compute_capability",
+    "gpu_memory",
+)
+"""All that a condition can ask of a machine here; one without a GPU lacks the last three."""
 
 
 def machine_properties() -> dict[str, Property]:
@@ -57,6 +73,16 @@ def machine_class(properties: Mapping[str, Property]) -> str:
     """What tests take about the same time on: the name of the GPU in small letters, or ``cpu``."""
     words = re.findall(r"[a-z0-9]+", str(properties.get("gpu", "cpu")).lower())
     return "_".join(word for word in words if word != "nvidia") or "gpu"
+
+
+def commit_of(root: Path) -> str:
+    """The commit that is checked out, with ``+`` where files have changed; empty outside of git."""
+    try:
+        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True)
+        changed = subprocess.run(["git", "status", "--porcelain"], cwd=root, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return head.stdout.strip() + "+" * bool(changed.stdout.strip())
 
 
 @dataclass(frozen=True)

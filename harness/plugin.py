@@ -6,6 +6,8 @@ worth, in :mod:`harness.verdict`.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import re
 from collections import Counter
@@ -16,39 +18,48 @@ from typing import Any
 
 import msgspec
 import pytest
-from _pytest.mark import KeywordMatcher, MarkMatcher
-from _pytest.mark.expression import Expression
 from pytest_reportlog.plugin import ReportLogPlugin
 
 from harness.collecting import COLLECT_INTO, Collected
+from harness.device import SLOTS
 from harness.entries import Entry, Index, ListError
-from harness.isolation import ISOLATED_FOLDER, ISOLATED_TEST, Isolation, limit_of
+from harness.exits import ExitCode
+from harness.isolation import ISOLATED_TEST, Isolation, Watch, limit_of
 from harness.lint import check
-from harness.lists import TestList, read_lists
-from harness.machine import machine_class, machine_properties, versions
-from harness.nearest import nearest
+from harness.lists import TestList, read_lists, scan_list
+from harness.machine import commit_of, machine_class, machine_properties, versions
+from harness.own_process import ISOLATED_FOLDER, OwnProcess
 from harness.properties import Properties, is_property
 from harness.records import (
     EVENTS,
     MANIFEST,
     ListRecord,
     Manifest,
+    RecordError,
     Shard,
     TestRecord,
     read_events,
     read_manifest,
     write_manifest,
 )
+from harness.selection import check_expressions, check_marker_expression, idle, means, named_lists
 from harness.statuses import STATUS, Status, skip_kind
 from harness.verdict import Conformance, exit_code, in_a_line, judge
 from harness.waived import WAIVER, Waived, where
-from harness.waives import Waiver, WaiverError, platform_key, read_waivers
+from harness.waives import Waiver, WaiverError, platform_key, read_waivers, scan_waivers
 
 _ERRORS = "conformance_errors"
 _RUN = "conformance_run"
 _DEFAULTS = {"--test-lists": "test_lists", "--waives-file": "waives.txt"}
 _PATHS = ("--run-dir", *_DEFAULTS)
 _UNCLAIMED = f"{Status.NOT_CLAIMED.value}: profile "
+_OF_IDS = ("unmatched-entry", "unmatched", "truncated")
+"""What cannot be told where not everything was collected."""
+_NARROWING = ("ignore", "ignore_glob", "deselect", "confcutdir", "noconftest", "pyargs", "example")
+"""Options that leave tests out of a list, or change what they are."""
+_NARROWING_SETTINGS = ("python_", "testpaths", "norecursedirs", "addopts", "collect_")
+_REPLAYS = 5
+"""Commands that the terminal shows."""
 _LINT_ONLY = ("unlisted-test", "runs-nowhere")
 """What stops no run: a test that is being written is in no list yet, and what is skipped is skipped."""
 _MARKERS = {
@@ -89,19 +100,23 @@ def pytest_configure(config: pytest.Config) -> None:
     for name, path in (("--test-lists", list_folder), ("--waives-file", waives_file)):
         if not path.exists() and config.getoption(name) != _DEFAULTS[name]:
             raise pytest.UsageError(f"{name} {path}: no such file or directory")
-    collecting = os.environ.get(COLLECT_INTO)
-    if collecting is not None:
-        config.pluginmanager.register(_Collector(Path(collecting)))
+    if collecting := os.environ.get(COLLECT_INTO):
+        config.pluginmanager.register(_Collector(Path(collecting), list_folder, waives_file))
         list_folder = waives_file = Path(os.devnull)
+    if config.getoption("runxfail"):
+        raise pytest.UsageError("--runxfail takes the teeth out of XFAIL; to see how waived tests do, use --run-waived")
     try:
         lists = read_lists(list_folder)
         waivers = read_waivers(waives_file) if waives_file.exists() else []
     except (ListError, WaiverError) as error:
         raise pytest.UsageError(str(error)) from error
-    for name in lists:
+    known = {re.split(r"[:(]", line, maxsplit=1)[0].strip() for line in config.getini("markers")}
+    for name, one in lists.items():
+        if name in known or not name.isidentifier():
+            raise pytest.UsageError(f"{one.path}: -m cannot ask for {name!r}, {_taken(name, known)}; rename the list")
         config.addinivalue_line("markers", f"{name}: the tests of {config.getoption('--test-lists')}/{name}.yml")
-    _check_marker_expression(config)
-    _check_expressions([*(entry for one in lists.values() for entry in one.entries), *waivers])
+    check_marker_expression(config.getoption("-m") or "", known | set(lists))
+    check_expressions([*(entry for one in lists.values() for entry in one.entries), *waivers])
     run = Run(config, lists, waivers)
     config.pluginmanager.register(run, "conformance")
     if config.getoption("durations_path", None) == os.path.join(os.getcwd(), ".test_durations"):
@@ -129,25 +144,28 @@ def _join_paths(config: pytest.Config) -> None:
     config.invocation_params = pytest.Config.InvocationParams(args=joined, plugins=params.plugins, dir=params.dir)
 
 
-def _check_marker_expression(config: pytest.Config) -> None:
-    expression = config.getoption("-m") or ""
-    known = {re.split(r"[:(]", line, maxsplit=1)[0].strip() for line in config.getini("markers")}
-    for name in re.findall(r"[A-Za-z_]\w*(?!\w*\s*=)", re.sub(r"\([^()]*=[^()]*\)", "", expression)):
-        if name not in known | {"and", "or", "not", "True", "False"}:
-            raise pytest.UsageError(f"-m {expression}: no list or marker is called {name!r}{nearest(name, known)}")
+def _taken(name: str, known: set[str]) -> str:
+    return "which is a marker already" if name in known else "which is not one word"
 
 
 class _Collector:
     """Writes down what there is, for lint."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, lists: Path, waives: Path) -> None:
         self._file = file
+        self._lists = lists
+        self._waives = waives
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Before anything runs."""
+        scanned = [scan_list(path)[0] for path in sorted(self._lists.rglob("*.yml"))]
+        entries = [entry for one in scanned if one is not None for entry in one.entries]
+        waivers = scan_waivers(self._waives)[0] if self._waives.exists() else []
+        check_expressions([*entries, *waivers])
+        left = [(str(line.path), line.line) for line in idle([*entries, *waivers], items)]
         random = [item.nodeid for item in items if is_property(item)]
-        self._file.write_bytes(msgspec.json.encode(Collected([item.nodeid for item in items], random)))
+        self._file.write_bytes(msgspec.json.encode(Collected([item.nodeid for item in items], random, left)))
 
 
 class _Events(ReportLogPlugin):  # type: ignore[misc]  # it has no types
@@ -182,9 +200,12 @@ class Run:
         self._folder: Path | None = None
         self._started = datetime.now(UTC).isoformat(timespec="seconds")
         self._events: _Events | None = None
+        self._watch: Watch | None = None
         self._waived: Waived | None = None
         self._errors: list[str] = []
         self._narrowed: list[str] = []
+        self._listed: list[str] = []
+        self._lost = ""
         self._universe: list[str] = []
         unmet = [f"{one.name}: {'; '.join(reasons)}" for one in self.selected if (reasons := one.unmet(self.machine))]
         if unmet and config.getoption("--conditions") == "enforce":
@@ -195,9 +216,8 @@ class Run:
 
     @property
     def selected(self) -> list[TestList]:
-        """The lists that ``-m`` names."""
-        names = set(re.findall(r"\w+", re.sub(r"\bnot\s+\w+", "", self.config.getoption("-m") or "")))
-        return [test_list for name, test_list in self.lists.items() if name in names]
+        """The lists that ``-m`` asks for."""
+        return [self.lists[name] for name in named_lists(self.config.getoption("-m") or "", self.lists)]
 
     @property
     def _is_worker(self) -> bool:
@@ -211,16 +231,20 @@ class Run:
         if self.config.option.collectonly:
             return
         self._folder = self._make_folder()
-        isolation = Isolation(self.config, self._folder)
         self._waived = Waived(self.config.getoption("--run-waived"), self._folder)
+        isolation = Isolation(self.config, self._folder, self._waived.excuse)
         # The last one's word on a report counts.
-        for plugin in (Properties(self.config.getoption("--example")), isolation, self._waived):
+        own = OwnProcess(self.config, self._folder, self._waived.excuse)
+        for plugin in (own, Properties(self.config.getoption("--example")), isolation, self._waived):
             self.config.pluginmanager.register(plugin)
         if self._is_worker or ISOLATED_TEST in os.environ:
             isolation.open_last_words()
         if not self._is_worker:
             self._events = _Events(self.config, self._folder / EVENTS)
             self.config.pluginmanager.register(self._events)
+            os.environ[SLOTS] = str(self._folder / "workers")
+            self._watch = Watch(self._folder)
+            self._watch.start()
 
     def _make_folder(self) -> Path:
         if self._is_worker:
@@ -239,7 +263,12 @@ class Run:
             folder = Path(self.config.invocation_params.dir, wanted)
             if (folder / EVENTS).exists():
                 raise pytest.UsageError(f"--run-dir {wanted}: holds the records of another run; name a new folder")
-        (folder / "workers").mkdir(parents=True, exist_ok=True)
+        try:
+            (folder / "workers").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise pytest.UsageError(
+                f"--run-dir {folder}: cannot be made: {error.strerror}; name a folder to write to"
+            ) from error
         return folder
 
     @pytest.hookimpl(optionalhook=True)
@@ -250,7 +279,11 @@ class Run:
     def pytest_unconfigure(self) -> None:
         """Closes the records."""
         if self._events is not None:
-            self._events.close()
+            with contextlib.suppress(OSError):  # a full disk has been told of
+                self._events.close()
+        if self._watch is not None:
+            self._watch.end()
+            os.environ.pop(SLOTS, None)
 
     # Collection
 
@@ -258,52 +291,53 @@ class Run:
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         """Marks each test with the lists it is in, before ``-m`` selects, and puts waivers into effect."""
         selected = {one.name for one in self.selected}
-        used: set[Entry] = set()
-        listed: list[tuple[TestList, Index[Entry]]] = [(one, Index(self._entries(one))) for one in self.lists.values()]
-        waivers = Index([waiver for waiver in self._waivers if self._on_platform(waiver)])
+        listed = [(one, Index(self._entries(one))) for one in self.lists.values()]
+        waivers = Index(self._waivers)
+        self._errors = self._registration_errors(session, items)
         for item in items:
             minutes = []
+            lists_of_item = []
             for test_list, index in listed:
-                entries = [entry for entry in index.of(item.nodeid) if _expressions_match(entry, item)]
+                entries = [entry for entry in index.of(item.nodeid) if means(entry, item)]
                 if not entries:
                     continue
-                used.update(entries)
                 item.add_marker(test_list.name)
                 if test_list.name in selected:
+                    lists_of_item.append(test_list)
                     minutes += [entry.minutes for entry in entries if entry.minutes is not None]
                     if any(entry.isolated for entry in entries):
                         item.add_marker(pytest.mark.isolated)
             if minutes:
                 item.add_marker(pytest.mark.timeout(60 * max(minutes)), append=False)
-            if self._waived is not None:
-                for waiver in waivers.of(item.nodeid):
-                    if _expressions_match(waiver, item):
-                        self._waived.apply(item, waiver)
-        # With --lf, or where a file could not be read, what was collected is not what there is.
-        partial = bool(session.testsfailed or self.config.getoption("lf", False))
-        self._errors = [] if partial else self._registration_errors(items, used)
+            if lists_of_item:
+                self._listed.append(item.nodeid)
+            for waiver in waivers.of(item.nodeid):
+                if self._waived is not None and _holds_for(waiver, lists_of_item) and means(waiver, item):
+                    self._errors += filter(None, [self._waived.apply(item, waiver)])
         if self._errors and self._is_worker:
             # A worker cannot end the run: the controller does, once it hears of it.
             self.config.workeroutput[_ERRORS] = self._errors  # type: ignore[attr-defined]
             items.clear()
         elif self._errors:
             raise pytest.UsageError("\n".join(self._errors))
-        in_lists = [item.nodeid for item in items if selected & {mark.name for mark in item.iter_markers()}]
-        self._universe = in_lists or [item.nodeid for item in items]
-        if not self._everything_is_collected:
-            self._narrowed.append(f"only {' '.join(self.config.args)} was collected")
-        if partial:
-            self._narrowed.append("not everything could be collected")
-        if self.config.getoption("--example"):
-            self._narrowed.append("on one example alone")
 
     @pytest.hookimpl(specname="pytest_collection_modifyitems", trylast=True)
-    def pytest_collection_modifyitems_selected(self, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems_selected(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         """Between pytest's selection and pytest-split's, which was registered later."""
-        deselected = len(self._universe) - len(items)
         self._universe = [item.nodeid for item in items]
-        if self.selected and deselected:
-            self._narrowed.append(f"{deselected} tests of the list were not selected")
+        chosen = set(self._universe)
+        if missing := sum(node_id not in chosen for node_id in self._listed):
+            self._narrowed.append(f"{missing} tests of the list were not selected")
+        if not self._everything_is_collected:
+            self._narrowed.append(f"only {' '.join(self.config.args)} was collected")
+        if session.testsfailed:
+            self._narrowed.append("not everything could be collected")
+        given = {name.replace("_", "-") for name in _NARROWING if self.config.getoption(name, None)}
+        # pytest keeps --strict-markers among these, too.
+        given |= {
+            setting for setting in self.config.getoption("override_ini") or () if setting.startswith(_NARROWING_SETTINGS)
+        }
+        self._narrowed += [f"{name} was given" for name in sorted(given)]
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Writes the manifest, and leaves the one test of a process that is for one."""
@@ -324,6 +358,8 @@ class Run:
             device=self.device,
             machine=self.machine,
             versions={version.package: version.version for version in versions()},
+            commit=commit_of(self.config.rootpath),
+            registered=self._digest(),
             command=self.options,
             requirements=self.requirements,
             narrowed=self._narrowed,
@@ -333,16 +369,15 @@ class Run:
         )
         write_manifest(self._folder, manifest)
 
+    def _digest(self) -> str:
+        lines = [*(str(entry) for one in self.lists.values() for entry in one.entries), *map(str, self._waivers)]
+        return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
     def _entries(self, test_list: TestList) -> list[Entry]:
         """Those of the blocks that are meant for this machine; of all blocks, if none is."""
         if self.config.getoption("--conditions") == "ignore":
             return list(test_list.entries)
         return [entry for block in test_list.active(self.machine) for entry in block.entries]
-
-    def _on_platform(self, waiver: Waiver) -> bool:
-        if waiver.platform is None:
-            return True
-        return any(platform_key(waiver.platform) == platform_key(test_list.platform) for test_list in self.selected)
 
     @property
     def _everything_is_collected(self) -> bool:
@@ -350,32 +385,31 @@ class Run:
         at_root = self.config.invocation_params.dir == self.config.rootpath
         return source is source.TESTPATHS or (source is source.INVOCATION_DIR and at_root)
 
-    def _registration_errors(self, items: Sequence[pytest.Item], used: set[Entry]) -> list[str]:
-        """What lint finds of lists and waivers, as far as this run has collected the files they name."""
+    def _registration_errors(self, session: pytest.Session, items: Sequence[pytest.Item]) -> list[str]:
+        """What lint finds of lists and waivers; of ids, as far as this run has collected the files they name."""
         node_ids = [item.nodeid for item in items]
         files = {node_id.split("::", 1)[0] for node_id in node_ids}
-        everything = self._everything_is_collected
+        # With --lf, or where a file could not be read, what was collected is not what there is.
+        partial = bool(session.testsfailed or self.config.getoption("lf", False))
+        everything = self._everything_is_collected and not partial
 
         def in_scope(targets: Iterable[str]) -> bool:
             named = [target.split("::", 1)[0] for target in targets]
-            return everything or any(file in files or not (self.config.rootpath / file).exists() for file in named)
+            missing = not partial and any(not (self.config.rootpath / file).exists() for file in named)
+            return everything or missing or (not partial and any(file in files for file in named))
 
-        entries = {(entry.path, entry.line): entry for one in self.lists.values() for entry in one.entries}
-        targets = {place: entry.targets for place, entry in entries.items()}
-        targets |= {(waiver.path, waiver.line): waiver.targets for waiver in self._waivers}
+        entries = [entry for one in self.lists.values() for entry in one.entries]
+        lines: list[Entry | Waiver] = [*entries, *self._waivers]
+        targets = {(line.path, line.line): line.targets for line in lines}
+        left = {(line.path, line.line) for line in idle(lines, items)}
         random = {item.nodeid for item in items if is_property(item)}
-        findings = check(list(self.lists.values()), self._waivers, node_ids, datetime.now(UTC).date(), random)
-        errors = [
+        today = datetime.now(UTC).date()
+        return [
             str(finding)
-            for finding in findings
-            if finding.rule not in _LINT_ONLY and in_scope(targets.get((finding.path, finding.line), ()))
+            for finding in check(list(self.lists.values()), self._waivers, node_ids, today, random, left)
+            if finding.rule not in _LINT_ONLY
+            and (finding.rule not in _OF_IDS or in_scope(targets.get((finding.path, finding.line), ())))
         ]
-        for one in self.lists.values():
-            for entry in self._entries(one):
-                expression = entry.keyword is not None or entry.marks is not None
-                if expression and entry not in used and in_scope(entry.targets):
-                    errors.append(f"{entry.path}:{entry.line}: unmatched-entry: no test of {str(entry)!r} matches -k or -m")
-        return errors
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
@@ -397,14 +431,22 @@ class Run:
         if self._errors:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
             return
-        events = list(read_events(self._folder))
+        try:
+            events = list(read_events(self._folder))
+        except RecordError as error:
+            self._lost = f"the records of this run are lost, and its verdict with them: {error}"
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+            return
         uncollected = any(e.get("$report_type") == "CollectReport" and e["outcome"] == "failed" for e in events)
         if (self._folder / MANIFEST).exists():
             self.result = judge(read_manifest(self._folder), events)
         if exitstatus == pytest.ExitCode.INTERNAL_ERROR or uncollected:
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
         elif self.result is not None and exitstatus not in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.USAGE_ERROR):
-            session.exitstatus = int(exit_code(self.result))
+            code = exit_code(self.result)
+            # A failure that the records do not show is a hole in the harness, and no pass.
+            lost = code is ExitCode.OK and exitstatus == pytest.ExitCode.TESTS_FAILED
+            session.exitstatus = int(ExitCode.HARNESS_ERROR if lost else code)
 
     # Reporting
 
@@ -443,7 +485,7 @@ class Run:
         terminalreporter.section("conformance")
         for line in self.pytest_report_header():
             terminalreporter.write_line(line)
-        for line in _summary(self.result, self._folder, self.config.rootpath):
+        for line in [self._lost] if self._lost else _summary(self.result, self._folder, self.config.rootpath):
             terminalreporter.write_line(line)
 
 
@@ -460,26 +502,17 @@ def _record(item: pytest.Item) -> TestRecord:
         id=item.nodeid,
         requirements=sorted({str(name) for mark in item.iter_markers("requirement") for name in mark.args}),
         waiver=None if waiver is None else f"{where(waiver)}: {waiver}",
+        marker=None if waiver is None else waiver.marker,
         limit=limit_of(item),
         isolated=item.get_closest_marker("isolated") is not None,
     )
 
 
-def _check_expressions(lines: Iterable[Entry | Waiver]) -> None:
-    for line in lines:
-        for expression in (line.keyword, line.marks):
-            try:
-                if expression is not None:
-                    Expression.compile(expression)
-            except SyntaxError as error:
-                raise pytest.UsageError(f"{line.path}:{line.line}: {expression!r} is no expression: {error}") from error
-
-
-def _expressions_match(line: Entry | Waiver, item: pytest.Item) -> bool:
-    """Whether a test meets ``-k`` and ``-m`` of a line, in pytest's own sense."""
-    return (line.keyword is None or Expression.compile(line.keyword).evaluate(KeywordMatcher.from_item(item))) and (
-        line.marks is None or Expression.compile(line.marks).evaluate(MarkMatcher.from_markers(item.iter_markers()))
-    )
+def _holds_for(waiver: Waiver, lists: Sequence[TestList]) -> bool:
+    """Whether a waiver holds for a test that runs because these lists have it."""
+    if waiver.platform is None:
+        return True
+    return any(platform_key(waiver.platform) == platform_key(test_list.platform) for test_list in lists)
 
 
 def _summary(result: Conformance | None, folder: Path | None, root: Path) -> list[str]:
@@ -496,6 +529,10 @@ def _summary(result: Conformance | None, folder: Path | None, root: Path) -> lis
         lines.append(f"{sum(reasons.pop(reason) for reason in profiles)} x {_UNCLAIMED}{names}")
     lines += [f"{count} x {reason}" for reason, count in sorted(reasons.items(), key=str)]
     lines += [f"{test.waiver}: {test.waived_run}" for test in result.tests if test.waived_run is not None]
+    failures = [test.failure for test in result.tests if test.failure is not None]
+    lines += [f"replay: {failure.replay}" for failure in failures[:_REPLAYS]]
+    if len(failures) > _REPLAYS:
+        lines.append(f"replay: {len(failures) - _REPLAYS} more are in the reports")
     lines.append(in_a_line(result))
     shown = os.path.relpath(folder, root) if folder.is_relative_to(root) else str(folder)
     lines.append(f"reports: python -m harness render {shown}")

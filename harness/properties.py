@@ -14,7 +14,7 @@ import pytest
 from hypothesis.errors import DeadlineExceeded, DidNotReproduce, Flaky, HypothesisException, InvalidArgument
 from hypothesis.stateful import RuleBasedStateMachine
 
-from harness.records import BLOB, EXAMPLE, EXAMPLES, PICTURE
+from harness.records import BLOB, EXAMPLE, EXAMPLES, PICTURE, Picture
 from harness.statuses import Status, fail
 
 _REPRODUCE = re.compile(r"@reproduce_failure\('[^']*', b'([^']*)'\)")
@@ -64,8 +64,7 @@ class Properties:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Keeps the smallest failing example and what names it, and tells the suite's own errors from failures."""
         report = yield
-        if call.excinfo is not None and getattr(_first(call.excinfo.value), PICTURE, None) is not None:
-            picture = msgspec.json.encode(getattr(_first(call.excinfo.value), PICTURE)).decode()
+        if call.excinfo is not None and (picture := _picture(call.excinfo.value)) is not None:
             report.user_properties.append((PICTURE, picture))
         if call.excinfo is None or call.when != "call" or (report.skipped and not hasattr(report, "wasxfail")):
             return report
@@ -128,6 +127,14 @@ def _counted(item: pytest.Item) -> Iterator[Callable[[], int]]:
         setattr(holder, name, body)
 
 
+def _picture(error: BaseException) -> str | None:
+    """The attribute ``picture`` of a failure, as JSON. A foreign exception may have one of its own: that is none."""
+    try:
+        return msgspec.json.encode(msgspec.convert(_first(error).picture, Picture)).decode()  # type: ignore[attr-defined]
+    except Exception:
+        return None
+
+
 def _first(error: BaseException) -> BaseException:
     # Of several failures the first is shown.
     return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
@@ -135,4 +142,4 @@ def _first(error: BaseException) -> BaseException:
 
 def _notes(error: BaseException) -> list[str]:
     below = _notes(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else []
-    return [*getattr(error, "__notes__", []), *below]
+    return [note for note in [*getattr(error, "__notes__", []), *below] if isinstance(note, str)]

@@ -17,15 +17,15 @@ import msgspec
 MANIFEST = "manifest.json"
 EVENTS = "events.jsonl"
 
-EXAMPLES = "examples"
+EXAMPLES = "conformance:examples"
 """User property of a report: how many examples Hypothesis ran."""
-EXAMPLE = "example"
+EXAMPLE = "conformance:example"
 """User property: the smallest failing example, as Hypothesis prints it."""
-BLOB = "blob"
+BLOB = "conformance:blob"
 """User property: the same for ``--example``."""
-PICTURE = "picture"
+PICTURE = "conformance:picture"
 """User property: the failure as a :class:`Picture`, in JSON."""
-WAIVED = "waived test"
+WAIVED = "conformance:waived"
 """User property of a waived test that ran under ``--run-waived``: what came of it."""
 
 
@@ -65,7 +65,8 @@ class TestRecord(msgspec.Struct, frozen=True):
     Attributes:
         id: Its node id.
         requirements: The ids of the requirements that it checks.
-        waiver: ``waives.txt:3: the line``, if one covers it.
+        waiver: ``waives.txt:3: the line`` of a SKIP or XFAIL that covers it.
+        marker: ``SKIP`` or ``XFAIL``, of that line.
         limit: Seconds that it may take; None without a limit.
         isolated: Whether it runs in a process of its own.
     """
@@ -75,6 +76,7 @@ class TestRecord(msgspec.Struct, frozen=True):
     id: str
     requirements: list[str]
     waiver: str | None = None
+    marker: str | None = None
     limit: float | None = None
     isolated: bool = False
 
@@ -91,6 +93,8 @@ class Manifest(msgspec.Struct, frozen=True):
         device: In words.
         machine: Properties of the machine.
         versions: Package -> version.
+        commit: Of the project, with ``+`` behind it where files have changed; empty outside of git.
+        registered: A digest of all lists and waivers.
         command: The command line after ``pytest``, without what chooses tests: the replay of one test adds its id.
         requirements: Requirement -> its sentence, as far as the project hands them to the harness.
         narrowed: Why this is not the whole of its lists, a phrase each; empty if it is.
@@ -108,6 +112,8 @@ class Manifest(msgspec.Struct, frozen=True):
     device: str
     machine: dict[str, str | int]
     versions: dict[str, str]
+    commit: str
+    registered: str
     command: list[str]
     requirements: dict[str, str]
     narrowed: list[str]

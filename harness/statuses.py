@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import pytest
 
-STATUS = "status"
+STATUS = "conformance:status"
 """User property of a report whose status its outcome alone does not tell: crashed, timed out, an unexpected pass."""
 
 
@@ -49,6 +49,16 @@ SKIPS = (Status.NOT_CLAIMED, Status.NOT_RUN, Status.SKIPPED)
 """The statuses that a skip can have; the value begins its reason."""
 
 
+_MARKED = {status.value: status for status in Status if status.rank >= Status.HARNESS_ERROR.rank}
+"""What a failed report may say of itself."""
+
+
+class Stated(pytest.skip.Exception):  # type: ignore[name-defined, misc]  # pytest hangs it on the function
+    """A skip by the suite itself. Whatever else skips in the middle of a test, an implementation say, fails it."""
+
+    __module__ = "builtins"  # as pytest's own: reasons then begin with the bare name
+
+
 def status_of(when: str, outcome: str, skip_reason: str | None, expected_failure: bool, marked: str | None) -> Status | None:
     """The status that one report gives its test.
 
@@ -62,8 +72,8 @@ def status_of(when: str, outcome: str, skip_reason: str | None, expected_failure
     Returns:
         The status; None for a report that says nothing, as the setup of a test that goes on.
     """
-    if marked is not None:
-        return Status(marked)
+    if outcome == "failed" and marked is not None:
+        return _MARKED.get(marked, Status.HARNESS_ERROR)
     if outcome == "skipped":
         return Status.WAIVED if expected_failure else skip_kind(skip_reason or "") or Status.NOT_RUN
     if outcome == "failed":
@@ -75,18 +85,30 @@ def status_of(when: str, outcome: str, skip_reason: str | None, expected_failure
 
 def skip_kind(reason: str) -> Status | None:
     """The kind of skip that a reason begins with; None for a skip that says none of them."""
-    reason = reason.removeprefix("Skipped: ")
-    return next((kind for kind in SKIPS if reason.startswith(kind.value + ":")), None)
+    return next((kind for kind in SKIPS if bare_reason(reason).startswith(kind.value + ":")), None)
+
+
+def bare_reason(reason: str) -> str:
+    """The reason of a skip without the name of the exception that it was raised by."""
+    return reason.removeprefix("Skipped: ").removeprefix("Stated: ")
 
 
 def not_claimed(what: str) -> NoReturn:
     """Ends the test: the implementation does not claim ``what``."""
-    pytest.skip(f"{Status.NOT_CLAIMED.value}: {what}")
+    raise Stated(f"{Status.NOT_CLAIMED.value}: {what}")
 
 
 def not_run(why: str) -> NoReturn:
     """Ends the test: the machine lacks what it needs."""
-    pytest.skip(f"{Status.NOT_RUN.value}: {why}")
+    raise Stated(f"{Status.NOT_RUN.value}: {why}")
+
+
+def words_of(error: BaseException) -> str:
+    """What an exception says. It is foreign: saying it may fail too."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return f"{type(error).__name__}, which cannot be printed"
 
 
 def fail(report: pytest.TestReport, status: Status) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
@@ -11,8 +10,9 @@ from typing import Any
 import msgspec
 
 from harness.exits import ExitCode
-from harness.records import BLOB, EXAMPLE, EXAMPLES, PICTURE, WAIVED, Manifest, Picture, RecordError
-from harness.statuses import STATUS, Status, status_of
+from harness.failures import Failure, failure_of, text_of
+from harness.records import EXAMPLES, WAIVED, Manifest, RecordError, TestRecord
+from harness.statuses import STATUS, Status, bare_reason, status_of
 
 
 class Verdict(Enum):
@@ -34,24 +34,6 @@ EXIT_CODES = {
     Verdict.FAILED: ExitCode.FAILED,
 }
 """What ``render`` ends with."""
-
-
-class Failure(msgspec.Struct, frozen=True):
-    """What is known of a failure.
-
-    Attributes:
-        message: Its first line.
-        text: All that pytest printed of it.
-        example: The smallest failing example of a property, as Hypothesis prints it.
-        replay: The command that runs the test on that example again.
-        picture: The wrong mask, where it is one.
-    """
-
-    message: str
-    text: str
-    example: str | None
-    replay: str
-    picture: Picture | None
 
 
 class TestResult(msgspec.Struct, frozen=True):
@@ -112,6 +94,7 @@ class Conformance(msgspec.Struct, frozen=True):
         requirements: By id.
         tests: In the order of collection.
         errors: What failed outside of any test.
+        skipped: Files that were skipped whole when they were collected, each with why.
         version: Of this format.
     """
 
@@ -123,6 +106,7 @@ class Conformance(msgspec.Struct, frozen=True):
     requirements: list[RequirementResult]
     tests: list[TestResult]
     errors: list[str]
+    skipped: list[str]
     version: int = 1
 
 
@@ -137,23 +121,34 @@ def judge(manifest: Manifest, events: Iterable[Mapping[str, Any]]) -> Conformanc
         The verdict and all it rests on.
     """
     reports: dict[str, list[Mapping[str, Any]]] = {}
-    errors = []
+    errors, skipped = [], []
     for event in events:
-        if event.get("$report_type") == "TestReport":
+        if event.get("$report_type") == "CollectReport":
+            name = event.get("nodeid") or "collection"
+            if event.get("outcome") == "failed":
+                errors.append(f"{name} could not be collected: {text_of(event)}")
+            elif event.get("outcome") == "skipped":
+                skipped.append(f"{name}: {_reason(event)}")
+        elif "when" in event and "nodeid" in event and "outcome" in event:  # a subtest's, too
             reports.setdefault(event["nodeid"], []).append(event)
-        elif event.get("$report_type") == "CollectReport" and event.get("outcome") == "failed":
-            errors.append(f"{event['nodeid'] or 'collection'} could not be collected: {_text(event)}")
-    tests = [
-        _result(record.id, record.requirements, record.waiver, reports.get(record.id, []), manifest.command)
-        for record in manifest.tests
+        elif event.get("$report_type") == "TestReport":
+            raise RecordError(f"{manifest.run}: a report without nodeid, when or outcome: {event}"[:300])
+    known = {record.id for record in manifest.tests}
+    errors += [
+        f"{node_id} failed, and was not selected"
+        for node_id, found in reports.items()
+        if node_id not in known and any(report["outcome"] == "failed" for report in found)
     ]
-    return conclude(manifest, tests, errors)
+    tests = [_result(record, reports.get(record.id, []), manifest.command) for record in manifest.tests]
+    return conclude(manifest, tests, errors, skipped)
 
 
-def conclude(manifest: Manifest, tests: Sequence[TestResult], errors: Sequence[str]) -> Conformance:
+def conclude(
+    manifest: Manifest, tests: Sequence[TestResult], errors: Sequence[str], skipped: Sequence[str] = ()
+) -> Conformance:
     """Sums up the tests of a run, or of all its shards."""
     counts = Counter(test.status for test in tests)
-    why = _why(manifest, tests, errors)
+    why = _why(manifest, tests, errors, skipped)
     if any(status.is_failure for status in counts):
         verdict = Verdict.FAILED
     elif errors or counts[Status.HARNESS_ERROR]:
@@ -169,6 +164,7 @@ def conclude(manifest: Manifest, tests: Sequence[TestResult], errors: Sequence[s
         requirements=_requirements(manifest, tests),
         tests=list(tests),
         errors=list(errors),
+        skipped=list(skipped),
     )
 
 
@@ -187,79 +183,35 @@ def exit_code(conformance: Conformance) -> ExitCode:
         empty_shard = manifest.shard is not None and not manifest.tests and manifest.universe
         return ExitCode.OK if empty_shard else ExitCode.NOTHING_RAN
     described = manifest.lists and (manifest.conditions == "ignore" or not any(one.unmet for one in manifest.lists))
-    if described and any(test.status is Status.NOT_RUN and test.requirements for test in conformance.tests):
+    idle = any(test.status is Status.NOT_RUN and test.requirements for test in conformance.tests) or conformance.skipped
+    if described and idle:
         return ExitCode.NOT_CONFORMANT
+    if any(test.status is Status.UNFINISHED for test in conformance.tests):
+        return ExitCode.HARNESS_ERROR
     return ExitCode.OK
 
 
-def merge(shards: Sequence[Conformance]) -> Conformance:
-    """Joins the shards of one run.
-
-    Raises:
-        RecordError: They are not of one run, overlap, or do not cover it.
-    """
-    first = shards[0].manifest
-    owner: dict[str, Manifest] = {}
-    for shard in shards:
-        manifest = shard.manifest
-        for what, one, other in (
-            ("lists", [one.name for one in first.lists], [one.name for one in manifest.lists]),
-            ("implementations", first.implementations, manifest.implementations),
-            ("tests", first.universe, manifest.universe),
-            ("shards", first.shard and first.shard.splits, manifest.shard and manifest.shard.splits),
-        ):
-            if one != other:
-                raise RecordError(f"{first.run} and {manifest.run} differ in their {what}: they are not shards of one run")
-        for test in manifest.tests:
-            if test.id in owner:
-                raise RecordError(
-                    f"{owner[test.id].run} and {manifest.run} overlap: both ran {test.id}; give each shard once, "
-                    "all split with the same durations"
-                )
-            owner[test.id] = manifest
-    missing = [node_id for node_id in first.universe if node_id not in owner]
-    if missing:
-        groups = sorted(shard.manifest.shard.group for shard in shards if shard.manifest.shard)
-        splits = first.shard.splits if first.shard else 1
-        raise RecordError(
-            f"incomplete: {len(missing)} of {len(first.universe)} tests are in no shard, first {missing[0]}; "
-            f"given are the groups {groups} of {splits}: name the folder of each"
-        )
-    by_id = {test.id: test for shard in shards for test in shard.tests}
-    records = {test.id: test for shard in shards for test in shard.manifest.tests}
-    unmet = {
-        one.name: sorted({reason for shard in shards for other in shard.manifest.lists if other.name == one.name
-                          for reason in other.unmet})
-        for one in first.lists
-    }  # fmt: skip
-    whole = msgspec.structs.replace(
-        first,
-        run=" + ".join(shard.manifest.run for shard in shards),
-        lists=[msgspec.structs.replace(one, unmet=unmet[one.name]) for one in first.lists],
-        narrowed=sorted({reason for shard in shards for reason in shard.manifest.narrowed}),
-        tests=[records[node_id] for node_id in first.universe],
-        shard=None,
-    )
-    errors = [error for shard in shards for error in shard.errors]
-    return conclude(whole, [by_id[node_id] for node_id in first.universe], errors)
+def names_of(manifest: Manifest) -> tuple[str, str]:
+    """What is under test and the lists that ran, each in a phrase."""
+    judged = ", ".join(f"{option} {name}" for option, name in manifest.implementations.items()) or "the project"
+    return judged, ", ".join(one.name for one in manifest.lists) or "no list"
 
 
 def in_a_line(conformance: Conformance) -> str:
     """The verdict in one line: what, of whom, under which list, and why not."""
-    manifest = conformance.manifest
-    judged = ", ".join(f"{option} {name}" for option, name in manifest.implementations.items()) or "the project"
-    lists = ", ".join(one.name for one in manifest.lists) or "no list"
+    judged, lists = names_of(conformance.manifest)
     counts = ", ".join(f"{count} {status}" for status, count in conformance.counts.items()) or "no test"
     why = f": {'; '.join(conformance.why)}" if conformance.why else ""
     return f"{conformance.verdict.value}: {judged} under {lists} ({counts}; {conformance.examples} examples){why}"
 
 
-def _why(manifest: Manifest, tests: Sequence[TestResult], errors: Sequence[str]) -> list[str]:
+def _why(manifest: Manifest, tests: Sequence[TestResult], errors: Sequence[str], skipped: Sequence[str]) -> list[str]:
     counts = Counter(test.status for test in tests)
     against = [status for status in reversed(Status) if status not in (Status.PASSED, Status.WAIVED, Status.NOT_CLAIMED)]
     why = [f"{counts[status]} {status.value}" for status in against if counts[status]]
     if errors:
         why.append(f"{len(errors)} errors outside of any test")
+    why += [f"skipped whole: {file}" for file in skipped]
     if not any(status.is_failure or status in (Status.PASSED, Status.WAIVED) for status in counts):
         why.append("nothing ran")
     if not manifest.lists:
@@ -268,6 +220,8 @@ def _why(manifest: Manifest, tests: Sequence[TestResult], errors: Sequence[str])
         why += [f"not the machine that {one.name} asks for: {'; '.join(one.unmet)}" for one in manifest.lists if one.unmet]
     if manifest.shard is not None:
         why.append(f"this is shard {manifest.shard.group} of {manifest.shard.splits}")
+    elif len(tests) != len(manifest.universe):
+        why.append(f"{len(manifest.universe) - len(tests)} tests were selected and are not in the records")
     return why + manifest.narrowed
 
 
@@ -288,37 +242,38 @@ def _requirements(manifest: Manifest, tests: Sequence[TestResult]) -> list[Requi
     ]
 
 
-def _result(
-    node_id: str,
-    requirements: list[str],
-    waiver: str | None,
-    reports: Sequence[Mapping[str, Any]],
-    command: Sequence[str],
-) -> TestResult:
+def _result(record: TestRecord, reports: Sequence[Mapping[str, Any]], command: Sequence[str]) -> TestResult:
     found: list[tuple[Status, Mapping[str, Any]]] = []
     ended = False
     for report in reports:
         # A report that no test wrote itself (a crash) ends it as its teardown does.
-        ended |= report["when"] not in ("setup", "call") or STATUS in dict(report["user_properties"])
+        ended |= report["when"] not in ("setup", "call") or STATUS in _properties(report)
         status = _status(report)
+        if status is Status.WAIVED and record.marker != "XFAIL":
+            status = Status.FAILED  # expected by something else than a waiver
         if status is not None:
             found.append((status, report))
     if not ended:
         found.append((Status.UNFINISHED, {}))
     status, report = max(found, key=lambda pair: pair[0].rank, default=(Status.UNFINISHED, {}))
-    properties = {name: value for one in reports for name, value in one["user_properties"]}
+    properties = {name: value for one in reports for name, value in _properties(one).items()}
     failed = status.is_failure or status is Status.HARNESS_ERROR
+    examples = properties.get(EXAMPLES)
     return TestResult(
-        id=node_id,
+        id=record.id,
         status=status,
-        requirements=requirements,
-        seconds=round(sum(one.get("duration", 0.0) for one in reports), 6),
-        examples=properties.get(EXAMPLES),
+        requirements=record.requirements,
+        seconds=round(sum(one.get("duration") or 0.0 for one in reports), 6),
+        examples=examples if isinstance(examples, int) else None,
         reason=None if failed else _reason(report),
-        waiver=waiver,
+        waiver=record.waiver,
         waived_run=properties.get(WAIVED),
-        failure=_failure(node_id, report, properties, command) if failed else None,
+        failure=failure_of(record.id, report, properties, command) if failed else None,
     )
+
+
+def _properties(report: Mapping[str, Any]) -> dict[str, Any]:
+    return {str(name): value for name, value in report.get("user_properties", ())}
 
 
 def _status(report: Mapping[str, Any]) -> Status | None:
@@ -327,7 +282,7 @@ def _status(report: Mapping[str, Any]) -> Status | None:
         report["outcome"],
         _reason(report),
         "wasxfail" in report,
-        dict(report["user_properties"]).get(STATUS),
+        _properties(report).get(STATUS),
     )
 
 
@@ -336,44 +291,5 @@ def _reason(report: Mapping[str, Any]) -> str | None:
         return str(report["wasxfail"])
     text = report.get("longrepr")
     if report.get("outcome") == "skipped" and isinstance(text, list | tuple):
-        return str(text[2]).removeprefix("Skipped: ")
+        return bare_reason(str(text[2]))
     return None
-
-
-def _failure(node_id: str, report: Mapping[str, Any], properties: Mapping[str, Any], command: Sequence[str]) -> Failure:
-    text = _text(report)
-    crash = report.get("longrepr")
-    message = text
-    if isinstance(crash, Mapping) and crash.get("reprcrash"):
-        message = str(crash["reprcrash"]["message"])
-    picture = properties.get(PICTURE)
-    return Failure(
-        message=message.split("\n", 1)[0],
-        text=text,
-        example=properties.get(EXAMPLE),
-        replay=replay(node_id, command, properties.get(BLOB)),
-        picture=None if picture is None else msgspec.json.decode(picture, type=Picture),
-    )
-
-
-def replay(node_id: str, command: Sequence[str], blob: str | None) -> str:
-    """The shell command that runs one test again, on one example of it where there is one."""
-    example = [] if blob is None else ["--example", blob]
-    return shlex.join(["python", "-m", "pytest", node_id, "-n0", *command, *example])
-
-
-def _text(report: Mapping[str, Any]) -> str:
-    """What pytest prints of a failure, from its serialised form."""
-    crash = report.get("longrepr")
-    if not isinstance(crash, Mapping):
-        return str(crash)
-    if crash.get("reprcrash") is None and "longrepr" in crash:
-        return str(crash["longrepr"])
-    lines = []
-    for entry, _, _ in crash.get("chain") or [[crash.get("reprtraceback") or {}, None, None]]:
-        for part in entry.get("reprentries", []):
-            lines += part["data"].get("lines", [])
-            where = part["data"].get("reprfileloc")
-            if where:
-                lines.append(f"{where['path']}:{where['lineno']}: {where['message']}")
-    return "\n".join(lines) or str((crash.get("reprcrash") or {}).get("message", ""))

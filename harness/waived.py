@@ -11,7 +11,7 @@ from hypothesis.errors import DidNotReproduce, InvalidArgument
 
 from harness.properties import PinnedExampleError, is_property, pinned
 from harness.records import WAIVED, RecordError, read_manifest
-from harness.statuses import Status, fail
+from harness.statuses import Stated, Status, fail, words_of
 from harness.waives import Waiver
 
 WAIVER = pytest.StashKey[Waiver]()
@@ -38,22 +38,31 @@ class Waived:
         self._run_anyway = run_anyway
         self._folder = folder
 
-    def apply(self, item: pytest.Item, waiver: Waiver) -> None:
-        """Makes a collected test a waived one."""
-        item.stash[WAIVER] = waiver
-        reason = f"{where(waiver)} ({waiver.link})"
+    def apply(self, item: pytest.Item, waiver: Waiver) -> str | None:
+        """Makes a collected test a waived one.
+
+        Returns:
+            What is wrong, if it is waived by another line already.
+        """
         if waiver.marker == "TIMEOUT" and waiver.minutes is not None:
             item.add_marker(pytest.mark.timeout(60 * waiver.minutes), append=False)
-        elif waiver.marker == "ISOLATION":
+            return None
+        if waiver.marker == "ISOLATION":
             item.add_marker(pytest.mark.isolated)
-        elif self._run_anyway:
-            item.add_marker(pytest.mark.waived)
-        elif waiver.marker == "SKIP":
-            item.add_marker(pytest.mark.waived)
+            return None
+        other = item.stash.get(WAIVER, None)
+        if other is not None:
+            return f"{waiver.path}:{waiver.line}: {item.nodeid} is waived in line {other.line} too; delete one of them"
+        item.stash[WAIVER] = waiver
+        item.add_marker(pytest.mark.waived)
+        reason = f"{where(waiver)} ({waiver.link})"
+        if self._run_anyway:
+            return None
+        if waiver.marker == "SKIP":
             item.add_marker(pytest.mark.skip(reason=f"{Status.SKIPPED.value}: {reason}"))
         elif waiver.marker == "XFAIL":
-            item.add_marker(pytest.mark.waived)
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+        return None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
@@ -68,7 +77,7 @@ class Waived:
         try:
             yield
         except (Exception, pytest.fail.Exception) as error:
-            item.stash[_SEARCH] = f"{type(error).__name__}: {error}"
+            item.stash[_SEARCH] = words_of(error)
         if failure is not None:
             raise failure
         return None
@@ -80,9 +89,15 @@ class Waived:
         """Turns what happened into what it means for a waived test."""
         report = yield
         waiver = item.stash.get(WAIVER, None)
-        if waiver is None or waiver.marker not in ("SKIP", "XFAIL"):
+        error = "" if call.excinfo is None else words_of(call.excinfo.value)
+        if hasattr(report, "wasxfail") and (waiver is None or waiver.marker != "XFAIL"):
+            fail(report, Status.FAILED)
+            report.longrepr = f"expected to fail, but no line of the waivers says so: write one with XFAIL\n{error}"
+        elif _skipped_in_its_middle(report, call):
+            fail(report, Status.FAILED)
+            report.longrepr = f"skipped in its middle, and not by harness.statuses.not_run or not_claimed\n{error}"
+        if waiver is None:
             return report
-        error = "" if call.excinfo is None else f"{call.excinfo.typename}: {call.excinfo.value}"
         if self._run_anyway:
             if report.failed or (report.passed and call.when == "call"):
                 _note(report, where(waiver), _outcome(waiver, error if report.failed else None), waiver.link)
@@ -104,18 +119,26 @@ class Waived:
                 )
         return report
 
-    @pytest.hookimpl(trylast=True, optionalhook=True)
-    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
-        """In the controller: a waived test that kills its worker under ``--run-waived`` blocks nothing either."""
-        if not self._run_anyway or report.outcome != "failed":
+    def excuse(self, report: pytest.TestReport) -> None:
+        """Makes the death of a waived test one that blocks nothing, under ``--run-waived``.
+
+        Called where the test's process is no more, and its id alone is known.
+        """
+        if not self._run_anyway:
             return
         try:
-            waivers = {test.id: test.waiver for test in read_manifest(self._folder).tests}
+            records = {test.id: test for test in read_manifest(self._folder).tests}
         except RecordError:
-            return
-        waiver = waivers.get(crashitem)
-        if waiver is not None:
-            _note(report, waiver, f"{OTHER_FAILURE}: {str(report.longrepr).splitlines()[0]}", None)
+            return  # it died before its tests were collected
+        record = records.get(report.nodeid)
+        if record is not None and record.waiver is not None:
+            _note(report, record.waiver, f"{OTHER_FAILURE}: {str(report.longrepr).splitlines()[0]}", None)
+
+
+def _skipped_in_its_middle(report: pytest.TestReport, call: pytest.CallInfo[None]) -> bool:
+    """By something else than the suite: what it calls, an implementation say, has no business to end it."""
+    stated = call.excinfo is not None and isinstance(call.excinfo.value, Stated)
+    return report.skipped and call.when == "call" and not stated and not hasattr(report, "wasxfail")
 
 
 def where(waiver: Waiver) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from harness.records import ListRecord
-from harness.verdict import Conformance, Verdict
+from harness.verdict import Conformance, Verdict, names_of
 
 MEANING = {
     Verdict.CONFORMANT: "The whole of the list ran, and nothing but passed, waived and not claimed came of it.",
@@ -31,6 +31,8 @@ def scope(conformance: Conformance) -> dict[str, dict[str, str]]:
         "tests": f"{len(manifest.tests):,} of {len(manifest.universe):,} selected",
         "examples": f"{conformance.examples:,}",
     }
+    if manifest.commit:
+        run["commit"] = manifest.commit
     if manifest.command:
         run["options"] = shlex.join(manifest.command)
     if manifest.shard is not None:
@@ -46,12 +48,12 @@ def scope(conformance: Conformance) -> dict[str, dict[str, str]]:
 
 def judged(conformance: Conformance) -> str:
     """What is under test, in a phrase."""
-    return ", ".join(f"{option} {name}" for option, name in conformance.manifest.implementations.items()) or "the project"
+    return names_of(conformance.manifest)[0]
 
 
 def lists(conformance: Conformance) -> str:
     """The lists that ran, in a phrase."""
-    return ", ".join(one.name for one in conformance.manifest.lists) or "no list"
+    return names_of(conformance.manifest)[1]
 
 
 def _conditions(one: ListRecord) -> str:

@@ -17,8 +17,13 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(autouse=True)
 def _this_project_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
-    for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID", "PYTEST_ADDOPTS"):
-        monkeypatch.delenv(name, raising=False)
+    for name in [*os.environ]:
+        # What the run around this one tells its own processes.
+        if (
+            name.startswith(("PYTEST_XDIST_", "MM_CONFORMANCE_ISOLATED_", "MM_CONFORMANCE_SLOTS"))
+            or name == "PYTEST_ADDOPTS"
+        ):
+            monkeypatch.delenv(name)
 
 
 @pytest.fixture

@@ -54,13 +54,13 @@ sys.stdin.read()
 """
 
 
-def _worker(run: str, number: int, workers: int = 2) -> tuple[subprocess.Popen[str], str]:
+def _worker(folder: Path, number: int, workers: int = 2) -> tuple[subprocess.Popen[str], str]:
     """A process that takes a GPU as a worker does, and keeps it until its input ends."""
     environ = {
         "CUDA_VISIBLE_DEVICES": "3,1",
         "PYTEST_XDIST_WORKER": f"gw{number}",
         "PYTEST_XDIST_WORKER_COUNT": str(workers),
-        "PYTEST_XDIST_TESTRUNUID": run,
+        "MM_CONFORMANCE_SLOTS": str(folder),
     }
     words = [word for pair in environ.items() for word in pair]
     process = subprocess.Popen(
@@ -72,23 +72,22 @@ def _worker(run: str, number: int, workers: int = 2) -> tuple[subprocess.Popen[s
 
 def test_each_worker_gets_one_of_the_callers_gpus_and_a_new_one_that_of_the_dead(tmp_path: Path) -> None:
     """By number, the third worker would sit beside the second, and the GPU of the first would idle."""
-    run = tmp_path.name + tmp_path.parent.name
-    first, gpu_of_first = _worker(run, 0)
-    second, gpu_of_second = _worker(run, 1)
+    first, gpu_of_first = _worker(tmp_path, 0)
+    second, gpu_of_second = _worker(tmp_path, 1)
     assert (gpu_of_first, gpu_of_second) == ("3", "1")
     second.kill()
     second.wait()
-    third, gpu_of_third = _worker(run, 2)
+    third, gpu_of_third = _worker(tmp_path, 2)
     first.kill()
     first.wait()
-    fourth, gpu_of_fourth = _worker(run, 3)
+    fourth, gpu_of_fourth = _worker(tmp_path, 3)
     for process in (third, fourth):
         process.communicate("")
     assert (gpu_of_third, gpu_of_fourth) == ("1", "3")
 
 
 def test_more_workers_than_gpus_share_them(tmp_path: Path) -> None:
-    workers = [_worker(tmp_path.name + "-shared", number, workers=4) for number in range(4)]
+    workers = [_worker(tmp_path, number, workers=4) for number in range(4)]
     for process, _ in workers:
         process.communicate("")
     assert [gpu for _, gpu in workers] == ["3", "1", "3", "1"]

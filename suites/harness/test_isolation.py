@@ -13,6 +13,8 @@ Project = Callable[..., pytest.Pytester]
 HEAD = "import itertools, os, signal, sys, time\nimport pytest\n"
 AFTER = "\ndef test_after(): pass\n"
 
+PROCESS = f"{HEAD}def test_here(): open('here', 'w').write(str(os.getpid()))\n"
+
 ENDS = {
     "a segmentation fault": ("os.kill(os.getpid(), signal.SIGSEGV)", "crashed"),
     "the kernel, out of memory": ("os.kill(os.getpid(), signal.SIGKILL)", "crashed"),
@@ -24,6 +26,64 @@ ENDS = {
     "a wait that never ends": ("time.sleep(1000)", "timed out"),
     "a loop that holds the GIL": ("sum(itertools.repeat(0, 10**15))", "timed out"),
 }
+
+
+OUT_OF_REACH = {
+    "a process that is stopped": "os.kill(os.getpid(), signal.SIGSTOP)",
+    "a test that calls the watchdog off": (
+        "import faulthandler\n    faulthandler.cancel_dump_traceback_later()\n"
+        "    signal.signal(signal.SIGALRM, signal.SIG_IGN)\n    time.sleep(1000)"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", OUT_OF_REACH)
+@pytest.mark.parametrize("entry", ["suites", "suites ISOLATION"])
+def test_a_test_out_of_reach_of_its_own_process_is_ended_from_outside(project: Project, kind: str, entry: str) -> None:
+    made = project(f"{HEAD}def test_it():\n    {OUT_OF_REACH[kind]}\n{AFTER}", (entry,))
+    made.runpytest_subprocess("-n1", "--timeout=1", "-m", "l0_x", timeout=120)
+    assert statuses(made) == {"test_it": "timed out", "test_after": "passed"}
+
+
+def test_a_thread_that_outlives_an_isolated_test_does_not_hold_up_the_run(project: Project) -> None:
+    body = "import threading\n    threading.Thread(target=time.sleep, args=(1000,)).start()"
+    made = project(f"{HEAD}def test_it():\n    {body}\n{AFTER}", ("suites/test_it.py::test_it ISOLATION", "suites"))
+    made.runpytest_subprocess("-n0", "--timeout=5", "-m", "l0_x", timeout=120)
+    assert statuses(made) == {"test_it": "timed out", "test_after": "passed"}
+
+
+@pytest.mark.parametrize("where", ["setup", "teardown"])
+@pytest.mark.parametrize("end", ["pytest.exit('enough')", "raise KeyboardInterrupt"])
+def test_a_fixture_cannot_end_the_run(project: Project, where: str, end: str) -> None:
+    body = f"    {end}\n    yield\n" if where == "setup" else f"    yield\n    {end}\n"
+    made = project(f"{HEAD}@pytest.fixture\ndef held():\n{body}def test_it(held): pass\n{AFTER}")
+    made.runpytest_subprocess("-n1", timeout=120)
+    assert statuses(made) == {"test_it": "harness error", "test_after": "passed"}
+
+
+NASTY = {
+    "a picture of its own": "class Nasty(Exception): picture = object()",
+    "a picture that is none": "class Nasty(Exception): picture = 'x'",
+    "no words": "class Nasty(Exception):\n    def __str__(self): raise ValueError",
+    "strange notes": "class Nasty(Exception): __notes__ = [1, None]",
+}
+
+
+@pytest.mark.parametrize("kind", NASTY)
+def test_an_exception_is_only_an_exception(project: Project, kind: str) -> None:
+    waives = "suites/test_it.py::test_waived XFAIL (https://bugs.example/1)\n"
+    tests = f"{HEAD}{NASTY[kind]}\ndef test_it(): raise Nasty\ndef test_waived(): raise Nasty\n{AFTER}"
+    made = project(tests, waives=waives)
+    made.runpytest_subprocess("-n1", timeout=120)
+    assert statuses(made) == {"test_it": "failed", "test_waived": "waived", "test_after": "passed"}
+
+
+def test_an_isolated_test_writes_over_nothing_of_its_run(project: Project) -> None:
+    made = project(f"{PROCESS}def test_own(): pass\n", ("suites", "suites/test_it.py::test_own ISOLATION"))
+    given = ["--report-log=log.jsonl", "--junitxml", "junit.xml"]
+    made.runpytest_subprocess("-m", "l0_x", "-n0", *given, timeout=120).assert_outcomes(passed=2)
+    for name in ("log.jsonl", "junit.xml"):
+        assert "test_here" in (made.path / name).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("kind", ENDS)
@@ -60,6 +120,32 @@ def test_an_example_that_hangs_is_not_tried_again(project: Project) -> None:
     made = project(tests + AFTER)
     made.runpytest_subprocess("-n1", "--timeout=1", timeout=120)
     assert statuses(made) == {"test_it": "timed out", "test_after": "passed"}
+
+
+LEFT_BEHIND = {
+    "half a surrogate pair in an error": "raise RuntimeError('bad \\udcff')",
+    "a recursion limit": "sys.setrecursionlimit(80)",
+    "a child that goes on as a worker": "os.fork()",
+}
+
+
+@pytest.mark.parametrize("kind", LEFT_BEHIND)
+def test_what_a_test_leaves_behind_hurts_no_other(project: Project, kind: str) -> None:
+    made = project(f"{HEAD}def test_it():\n    {LEFT_BEHIND[kind]}\n{AFTER}")
+    made.runpytest_subprocess("-n1", "-m", "l0_x", "--show-capture=no", "--tb=no", timeout=120)
+    found = statuses(made)
+    assert found["test_after"] == "passed"
+    assert found["test_it"] == ("failed" if "raise" in LEFT_BEHIND[kind] else "passed")
+
+
+def test_a_default_of_torch_is_set_back(project: Project) -> None:
+    tests = (
+        "import torch\ndef test_it():\n    torch.set_default_dtype(torch.float64)\n    torch.set_default_device('meta')\n"
+        "def test_after(): assert (torch.ones(1).dtype, torch.ones(1).device.type) == (torch.float32, 'cpu')\n"
+    )
+    made = project(tests)
+    made.runpytest_subprocess("-n0", timeout=120)
+    assert statuses(made) == {"test_it": "passed", "test_after": "passed"}
 
 
 def test_what_a_dying_process_said_is_in_its_failure(project: Project) -> None:
@@ -152,9 +238,6 @@ def test_without_workers_a_poisoned_device_ends_the_run(project: Project) -> Non
     assert statuses(made) == {"test_before": "passed", "test_it": "failed", "test_after": "not finished"}
 
 
-PROCESS = f"{HEAD}def test_here(): open('here', 'w').write(str(os.getpid()))\n"
-
-
 @pytest.mark.parametrize("workers", ["-n0", "-n1"])
 def test_an_entry_with_isolation_runs_in_a_process_of_its_own(project: Project, workers: str) -> None:
     """H14: an id with blanks and quotes arrives there as it is."""
@@ -173,7 +256,7 @@ def test_an_entry_with_isolation_runs_in_a_process_of_its_own(project: Project, 
         ("time.sleep(1000)", "timed out"),
         ("sum(itertools.repeat(0, 10**15))", "timed out"),
         ("assert False", "failed"),
-        ("pytest.skip('not claimed: x')", "not claimed"),
+        ("from harness.statuses import not_claimed; not_claimed('x')", "not claimed"),
     ],
 )
 def test_what_an_isolated_test_does_is_told_as_of_any_other(project: Project, body: str, status: str) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 from collections.abc import Callable
 
 import pytest
 
+from harness.__main__ import main
 from suites.harness.conftest import ROOT
 
 Project = Callable[..., pytest.Pytester]
@@ -60,7 +62,7 @@ def test_an_entry_selects_by_id_and_by_pytests_own_expressions(project: Project,
     run = project(MARKED, (entry,)).runpytest_inprocess("-m", "l0_x")
     if count is None:
         assert run.ret == pytest.ExitCode.USAGE_ERROR
-        run.stderr.fnmatch_lines(["*l0_x.yml:5: unmatched-entry: *matches -k or -m"])
+        run.stderr.fnmatch_lines(["*l0_x.yml:5: unmatched-entry: *its -k or -m leaves no test*"])
     else:
         run.assert_outcomes(passed=count, deselected=9 - count)
 
@@ -69,6 +71,17 @@ def test_an_expression_that_is_none_stops_the_run(project: Project) -> None:
     run = project(MARKED, ('suites -k "and and"',)).runpytest_inprocess("-m", "l0_x")
     assert run.ret == pytest.ExitCode.USAGE_ERROR
     run.stderr.fnmatch_lines(["*l0_x.yml:5: 'and and' is no expression*"])
+
+
+def test_a_list_of_another_ending_stops_the_run(project: Project) -> None:
+    made = project(TWO)
+    (made.path / "test_lists" / "l0_z.yaml").write_text("", encoding="utf-8")
+    assert made.runpytest_inprocess().ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_a_failure_ends_with_the_command_that_runs_it_again(project: Project) -> None:
+    run = project("def test_a(): assert False\n").runpytest_inprocess()
+    run.stdout.fnmatch_lines(["replay: python -m pytest suites/test_it.py::test_a -n0"])
 
 
 def test_an_unknown_list_stops_the_run_and_names_the_nearest(project: Project) -> None:
@@ -182,9 +195,22 @@ def test_of_several_blocks_those_for_this_machine_run(project: Project) -> None:
     made.runpytest_inprocess("-m", "l0_x", "-v").stdout.fnmatch_lines(["*test_b PASSED*", "conformant: *(1 passed*"])
 
 
-@pytest.mark.parametrize("narrowing", [["-k", "test_a"], ["suites/test_it.py::test_a"]])
+@pytest.mark.parametrize(
+    "narrowing",
+    [
+        ["-k", "test_a"],
+        ["suites/test_it.py::test_a"],
+        ["--ignore=suites/test_other.py"],
+        ["--ignore-glob=*other*"],
+        ["--deselect=suites/test_it.py::test_b"],
+        ["-o", "python_files=test_it.py"],
+        ["-m", "(l0_x and not cuda) or waived"],
+    ],
+)
 def test_less_than_the_whole_list_is_no_verdict_of_conformance(project: Project, narrowing: list[str]) -> None:
-    run = project(TWO).runpytest_inprocess("-m", "l0_x", *narrowing)
+    made = project(MARKED)
+    (made.path / "suites" / "test_other.py").write_text("def test_d(): pass\n", encoding="utf-8")
+    run = made.runpytest_inprocess("-m", "l0_x", *narrowing)
     assert run.ret == pytest.ExitCode.OK
     run.stdout.fnmatch_lines(["not conformant: *"])
 
@@ -215,3 +241,124 @@ def test_properties_of_this_project_are_functions() -> None:
             if isinstance(node, ast.ClassDef):
                 drawn = [d for method in node.body for d in getattr(method, "decorator_list", ()) if "given" in ast.dump(d)]
                 assert not drawn, f"{path}: {node.name} has a property; make it a function"
+
+
+def test_a_list_that_is_excluded_within_parentheses_is_not_the_list_that_runs(project: Project) -> None:
+    made = project(TWO, ("suites/test_it.py::test_a",))
+    made.runpytest_inprocess("-m", "not (l0_x)").stdout.fnmatch_lines(["not conformant: *no list was chosen*"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["import pytest\npytest.importorskip('no_such_module')", "import pytest\npytest.skip('x', allow_module_level=True)"],
+)
+@pytest.mark.parametrize("workers", ["-n0", "-n1"])
+def test_a_file_that_is_skipped_whole_is_not_green_where_the_list_is_at_home(
+    project: Project, body: str, workers: str
+) -> None:
+    made = project(TWO)
+    (made.path / "suites" / "test_other.py").write_text(f"{body}\ndef test_c(): pass\n", encoding="utf-8")
+    run = made.runpytest_subprocess("-m", "l0_x", workers)
+    assert run.ret == 6
+    run.stdout.fnmatch_lines(["not conformant: *skipped whole: suites/test_other.py: *"])
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n1"])
+def test_a_subtest_that_fails_is_a_failure(project: Project, workers: str) -> None:
+    tests = "def test_a(subtests):\n    with subtests.test('x'): assert False\ndef test_b(): pass\n"
+    run = project(tests).runpytest_subprocess("-m", "l0_x", workers)
+    assert run.ret == pytest.ExitCode.TESTS_FAILED
+    run.stdout.fnmatch_lines(["failed: *"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "import unittest; raise unittest.SkipTest('not claimed: anything')",
+        "import pytest; pytest.skip('not claimed: anything')",
+        "import pytest; pytest.xfail('not today')",
+    ],
+)
+def test_what_a_test_calls_cannot_excuse_it(project: Project, body: str) -> None:
+    """An implementation that skips would judge itself."""
+    run = project(f"def test_a(): {body}\ndef test_b(): pass\n").runpytest_inprocess("-m", "l0_x")
+    assert run.ret == pytest.ExitCode.TESTS_FAILED
+    run.stdout.fnmatch_lines(["failed: *1 passed, 1 failed*"])
+
+
+def test_an_expected_failure_stands_in_waives_txt_or_nowhere(project: Project) -> None:
+    tests = "import pytest\n@pytest.mark.xfail\ndef test_a(): assert False\ndef test_b(): pass\n"
+    assert project(tests).runpytest_inprocess().ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_xfail_cannot_be_switched_off(project: Project) -> None:
+    run = project(TWO).runpytest_inprocess("--runxfail")
+    assert run.ret == pytest.ExitCode.USAGE_ERROR
+    run.stderr.fnmatch_lines(["*--runxfail*use --run-waived*"])
+
+
+@pytest.mark.parametrize(("name", "why"), [("isolated", "a marker already"), ("l0-x", "not one word")])
+def test_a_list_that_m_cannot_ask_for_stops_the_run(project: Project, name: str, why: str) -> None:
+    made = project(TWO)
+    (made.path / "test_lists" / f"{name}.yml").write_text(f"version: 0.0.1\n{name}:\n- tests: [suites]\n", encoding="utf-8")
+    run = made.runpytest_inprocess()
+    assert run.ret == pytest.ExitCode.USAGE_ERROR
+    run.stderr.fnmatch_lines([f"*{name}.yml: *{why}*rename the list"])
+
+
+def test_a_waiver_of_one_platform_leaves_the_tests_of_another_list(project: Project) -> None:
+    made = project(TWO, ("suites/test_it.py::test_a",), waives=f"full:X/suites/test_it.py::test_b SKIP ({LINK})\n")
+    other = "version: 0.0.1\nl0_y:\n- tests: ['suites/test_it.py::test_b']\n"
+    (made.path / "test_lists" / "l0_y.yml").write_text(other, encoding="utf-8")
+    made.runpytest_inprocess("-m", "l0_x or l0_y").assert_outcomes(passed=2)
+
+
+def test_two_waivers_of_one_test_stop_the_run(project: Project) -> None:
+    lines = f"suites SKIP ({LINK})\nsuites/test_it.py::test_a XFAIL ({LINK})\n"
+    run = project(TWO, waives=lines).runpytest_inprocess()
+    assert run.ret == pytest.ExitCode.USAGE_ERROR
+    run.stderr.fnmatch_lines(["*waives.txt:*test_a is waived in line 1 too*"])
+
+
+def test_another_limit_leaves_an_expected_failure_strict(project: Project) -> None:
+    lines = f"suites/test_it.py::test_a XFAIL ({LINK})\nsuites TIMEOUT (5)\nsuites/test_it.py ISOLATION\n"
+    run = project(TWO, waives=lines).runpytest_subprocess()
+    assert run.ret == pytest.ExitCode.TESTS_FAILED
+    run.stdout.fnmatch_lines(["failed: *1 unexpected pass*"])
+
+
+def test_rules_that_need_no_tests_hold_for_a_part_of_them(project: Project) -> None:
+    made = project(TWO, waives="suites SKIP (because) until=2020-01-01\n")
+    run = made.runpytest_inprocess("suites/test_it.py")
+    assert run.ret == pytest.ExitCode.USAGE_ERROR
+    run.stderr.fnmatch_lines(["*waives.txt:1: expired: *"])
+
+
+def test_a_waiver_whose_expressions_leave_nothing_stops_the_run_and_lint_finds_it(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = project(TWO, ("suites", "suites -k no_such_thing"), waives=f"suites -k no_such_test SKIP ({LINK})\n")
+    assert made.runpytest_inprocess().ret == pytest.ExitCode.USAGE_ERROR
+    capsys.readouterr()
+    assert main(["lint", "--root", str(made.path)]) == 1
+    found = capsys.readouterr().out
+    assert "l0_x.yml:6: unmatched-entry: " in found
+    assert "waives.txt:1: unmatched: " in found
+
+
+def test_a_condition_on_what_no_machine_has_is_met_by_none(project: Project) -> None:
+    run = project(TWO, condition="{terms: {compute_capability: 100000, stage: pre_merge}}").runpytest_inprocess("-m", "l0_x")
+    run.stdout.fnmatch_lines(["list l0_x: NOT the machine it asks for (compute_capability is *, not 100000)*"])
+
+
+def test_a_condition_with_a_slip_of_the_pen_stops_the_run(project: Project) -> None:
+    run = project(TWO, condition="{terms: {system_gpu_cuont: 8}}").runpytest_inprocess()
+    assert run.ret == pytest.ExitCode.USAGE_ERROR
+    run.stderr.fnmatch_lines(["*unknown-property: no machine has 'system_gpu_cuont'; did you mean 'system_gpu_count'?*"])
+
+
+@pytest.mark.parametrize("target", ["l0_b200", "nightly_fuzz"])
+def test_make_runs_the_lists(target: str) -> None:
+    """H19: a nightly that does nothing is green."""
+    said = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert f"-m pytest -m {target}" in said

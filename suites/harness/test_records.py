@@ -42,6 +42,26 @@ def test_the_folder_can_be_named_and_holds_one_run(project: Project) -> None:
     assert "holds the records of another run" in run.stderr.str() + run.stdout.str()
 
 
+@pytest.mark.parametrize("folder", ["/proc/no", "suites/test_it.py"])
+def test_a_folder_that_cannot_be_made_is_a_usage_error(project: Project, folder: str) -> None:
+    run = project("def test_a(): pass\n").runpytest_subprocess(f"--run-dir={folder}")
+    assert run.ret == pytest.ExitCode.USAGE_ERROR
+    assert "cannot be made" in run.stdout.str() + run.stderr.str()
+
+
+def test_records_that_are_lost_in_mid_run_are_an_error_of_the_harness(project: Project) -> None:
+    run = project("import shutil\ndef test_a(): shutil.rmtree('kept')\n").runpytest_subprocess("--run-dir=kept")
+    assert run.ret == pytest.ExitCode.INTERNAL_ERROR
+    run.stdout.fnmatch_lines(["the records of this run are lost*"])
+
+
+def test_reports_that_cannot_be_written_are_a_usage_error(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    made = project("def test_a(): pass\n")
+    made.runpytest_inprocess("--run-dir=kept")
+    assert main(["render", str(made.path / "kept"), "--out", "/proc/no"]) == ExitCode.USAGE
+    assert "cannot be written to" in capsys.readouterr().err
+
+
 def test_the_folder_may_lie_anywhere(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Pytest takes a path behind an option that it does not know yet for a test's; a worker finds the folder there."""
     folder = tmp_path_factory.mktemp("elsewhere") / "run"

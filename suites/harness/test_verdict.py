@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.exits import ExitCode
+from harness.merge import merge
 from harness.records import ListRecord, Manifest, RecordError, Shard, TestRecord
-from harness.statuses import Status
-from harness.verdict import Conformance, Verdict, exit_code, in_a_line, judge, merge
+from harness.statuses import STATUS, Status
+from harness.verdict import Conformance, Verdict, exit_code, in_a_line, judge
 
 
-def manifest(ids: Sequence[str] = ("a", "b"), requirements: Sequence[str] = ("R-1",), **changes: Any) -> Manifest:
+def manifest(ids: Sequence[str] = ("a", "b"), checks: Sequence[str] = ("R-1",), **changes: Any) -> Manifest:
     """A run of a list that this machine is meant for."""
     fields: dict[str, Any] = {
         "run": "run",
@@ -27,18 +28,20 @@ def manifest(ids: Sequence[str] = ("a", "b"), requirements: Sequence[str] = ("R-
         "device": "cpu",
         "machine": {},
         "versions": {},
+        "commit": "",
+        "registered": "",
         "command": ["--mask-impl", "engine:build"],
         "requirements": {"R-1": "It holds.", "R-2": "It is tested."},
         "narrowed": [],
         "universe": list(ids),
-        "tests": [TestRecord(node_id, list(requirements)) for node_id in ids],
+        "tests": [TestRecord(node_id, list(checks), "waives.txt:1: a XFAIL", "XFAIL") for node_id in ids],
     }
     return Manifest(**{**fields, **changes})
 
 
 def event(node_id: str, when: str, outcome: str, status: Status | None = None, **more: Any) -> dict[str, Any]:
     """One report, as pytest-reportlog writes it."""
-    properties = [] if status is None else [["status", status.value]]
+    properties = [] if status is None else [[STATUS, status.value]]
     report = {"$report_type": "TestReport", "nodeid": node_id, "when": when, "outcome": outcome, "longrepr": None}
     return {**report, "user_properties": properties, "duration": 0.5, **more}
 
@@ -99,6 +102,57 @@ def test_a_requirement_is_as_bad_as_the_worst_of_its_tests(found: list[Status]) 
     assert (second.id, second.status, second.tests) == ("R-2", None, [])
 
 
+def test_a_subtest_that_fails_fails_its_test() -> None:
+    """Reports of another type tell of them."""
+    subtest = {**event("a", "call", "failed", longrepr="wrong"), "$report_type": "SubtestReport"}
+    (test,) = judge(manifest(["a"]), [*told("a", Status.PASSED), subtest]).tests
+    assert test.status is Status.FAILED
+
+
+@pytest.mark.parametrize("said", ["passed", "waived", "not claimed", "anything"])
+def test_a_failure_cannot_call_itself_something_better(said: str) -> None:
+    reports = told("a", Status.FAILED)
+    reports[1]["user_properties"] = [[STATUS, said], ["status", "passed"], ["examples", "many"]]
+    (test,) = judge(manifest(["a"]), reports).tests
+    assert test.status is Status.HARNESS_ERROR
+
+
+def test_a_failure_that_was_not_selected_is_an_error() -> None:
+    result = judge(manifest(["a"]), [*told("a", Status.PASSED), *told("b", Status.FAILED)])
+    assert (result.verdict, result.errors) == (Verdict.HARNESS_ERROR, ["b failed, and was not selected"])
+
+
+def test_an_expected_failure_without_a_waiver_is_a_failure() -> None:
+    unwaived = manifest(["a"], tests=[TestRecord("a", [])])
+    assert judge(unwaived, told("a", Status.WAIVED)).verdict is Verdict.FAILED
+
+
+def test_a_file_that_is_skipped_whole_stands_against_the_verdict() -> None:
+    """H23."""
+    skipped = {
+        "$report_type": "CollectReport",
+        "nodeid": "x.py",
+        "outcome": "skipped",
+        "longrepr": ["x.py", 1, "Skipped: no"],
+    }
+    result = judge(manifest(["a"]), [skipped, *told("a", Status.PASSED)])
+    assert (result.verdict, result.why) == (Verdict.NOT_CONFORMANT, ["skipped whole: x.py: no"])
+    assert exit_code(result) is ExitCode.NOT_CONFORMANT
+
+
+def test_a_report_that_says_nothing_is_refused() -> None:
+    with pytest.raises(RecordError, match="a report without nodeid, when or outcome"):
+        judge(manifest(["a"]), [{"$report_type": "TestReport"}])
+
+
+def test_a_picture_that_is_none_costs_no_report() -> None:
+    reports = told("a", Status.FAILED)
+    reports[1]["user_properties"] = [["conformance:picture", "{}"], ["conformance:picture", 3]]
+    (test,) = judge(manifest(["a"]), reports).tests
+    assert test.failure is not None
+    assert test.failure.picture is None
+
+
 def test_a_test_without_any_report_is_not_finished() -> None:
     result = judge(manifest(["a", "b"]), told("a", Status.PASSED))
     assert [test.status for test in result.tests] == [Status.PASSED, Status.UNFINISHED]
@@ -129,8 +183,11 @@ def test_a_file_that_cannot_be_collected_is_an_error_of_the_suite() -> None:
         ([Status.FAILED, Status.HARNESS_ERROR], {}, ExitCode.FAILED),
         ([Status.PASSED, Status.HARNESS_ERROR], {}, ExitCode.HARNESS_ERROR),
         ([Status.NOT_CLAIMED, Status.SKIPPED, Status.NOT_RUN], {}, ExitCode.NOTHING_RAN),
+        ([Status.PASSED, Status.UNFINISHED], {}, ExitCode.HARNESS_ERROR),
+        ([], {"universe": ["a"], "shard": Shard(2, 2)}, ExitCode.OK),
+        ([], {"universe": [], "shard": Shard(2, 2)}, ExitCode.NOTHING_RAN),
         ([Status.PASSED, Status.NOT_RUN], {}, ExitCode.NOT_CONFORMANT),
-        ([Status.PASSED, Status.NOT_RUN], {"requirements": []}, ExitCode.OK),
+        ([Status.PASSED, Status.NOT_RUN], {"checks": []}, ExitCode.OK),
         ([Status.PASSED, Status.NOT_RUN], {"lists": []}, ExitCode.OK),
         ([Status.PASSED, Status.NOT_RUN], {"lists": [ListRecord("l0_x", "p", ["no gpu"])]}, ExitCode.OK),
         (
@@ -211,9 +268,42 @@ def test_a_shard_given_twice_is_refused() -> None:
         merge([*shards, shards[0]])
 
 
+def test_shards_that_fail_or_stand_elsewhere_fail_the_whole() -> None:
+    """What one of them says against a verdict, all of them say."""
+    first, second = _shards([["a"], ["b"]], ["a", "b"])
+    other = manifest(
+        ["b"],
+        universe=["a", "b"],
+        shard=Shard(2, 2),
+        run="s2",
+        lists=[ListRecord("l0_x", "test_lists/l0_x.yml", ["no gpu"])],
+    )
+    assert merge([first, judge(other, told("b", Status.PASSED))]).why == ["not the machine that l0_x asks for: no gpu"]
+    other = manifest(["b"], universe=["a", "b"], shard=Shard(2, 2), run="s2", narrowed=["ignore was given"])
+    assert merge([first, judge(other, told("b", Status.PASSED))]).why == ["ignore was given"]
+    broken = {"$report_type": "CollectReport", "nodeid": "x.py", "outcome": "failed", "longrepr": "SyntaxError"}
+    assert merge([first, judge(second.manifest, [broken, *told("b", Status.PASSED)])]).verdict is Verdict.HARNESS_ERROR
+    skipped = {**broken, "outcome": "skipped", "longrepr": ["x.py", 1, "Skipped: no module"]}
+    whole = merge([first, judge(second.manifest, [skipped, *told("b", Status.PASSED)])])
+    assert whole.why == ["skipped whole: x.py: no module"]
+
+
+def test_a_shard_is_no_verdict_of_its_own() -> None:
+    (first, _) = _shards([["a"], ["b"]], ["a", "b"])
+    assert first.why == ["this is shard 1 of 2"]
+
+
 @pytest.mark.parametrize(
     ("changes", "what"),
     [
+        ({"conditions": "ignore"}, "conditions"),
+        ({"versions": {"torch": "1"}}, "versions"),
+        ({"machine": {"gpu": "NVIDIA H200"}}, "kind of machine"),
+        ({"device": "cuda"}, "device"),
+        ({"commit": "0123"}, "commit"),
+        ({"registered": "0123"}, "lists or waivers as written"),
+        ({"requirements": {}}, "requirements"),
+        ({"command": []}, "options"),
         ({"implementations": {"--mask-impl": "other"}}, "implementations"),
         ({"lists": [ListRecord("l0_y", "p", [])]}, "lists"),
         ({"universe": ["b"]}, "tests"),
@@ -223,5 +313,5 @@ def test_a_shard_given_twice_is_refused() -> None:
 def test_shards_of_different_runs_are_refused(changes: dict[str, Any], what: str) -> None:
     (first,) = _shards([["a"], ["b"]], ["a", "b"])[:1]
     other = {"universe": ["a", "b"], "shard": Shard(2, 2), **changes}
-    with pytest.raises(RecordError, match=f"differ in their {what}"):
+    with pytest.raises(RecordError, match=f"differ in their .*{what}"):
         merge([first, judge(manifest(["b"], **other), told("b", Status.PASSED))])

@@ -166,3 +166,46 @@ def test_a_waiver_can_change_a_limit(project: Project) -> None:
     made = project("def test_it(): pass\n", waives=_waive(f"TIMEOUT (3) owner=mask ({LINK})".replace(f" ({LINK})", "")))
     made.runpytest_inprocess()
     assert result_of(run_folders(made)[-1]).manifest.tests[0].limit == 180
+
+
+def test_a_crash_of_a_test_that_is_only_given_more_time_is_a_crash(project: Project) -> None:
+    made = project("import os\ndef test_it(): os._exit(1)\ndef test_after(): pass\n", waives=_waive("TIMEOUT (5)"))
+    assert made.runpytest_subprocess("--run-waived", "-n1", timeout=120).ret == pytest.ExitCode.TESTS_FAILED
+    assert statuses(made) == {"test_it": "crashed", "test_after": "passed"}
+
+
+def test_a_waived_test_in_a_process_of_its_own_blocks_nothing_either(project: Project) -> None:
+    made = project(
+        "import os\ndef test_it(): os._exit(1)\ndef test_after(): pass\n",
+        ("suites", "suites/test_it.py::test_it ISOLATION"),
+        waives=_waive(f"SKIP ({LINK})"),
+    )
+    assert made.runpytest_subprocess("-m", "l0_x", "--run-waived", "-n0", timeout=120).ret == pytest.ExitCode.OK
+    assert statuses(made) == {"test_it": "skipped by waiver", "test_after": "passed"}
+
+
+def test_a_flaky_implementation_is_at_fault_not_the_suite(project: Project) -> None:
+    tests = (
+        "from hypothesis import given, settings, strategies as st\nseen = []\n"
+        "@settings(database=None)\n@given(st.integers())\ndef test_it(n):\n    seen.append(n)\n    assert len(seen) != 5\n"
+    )
+    made = project(tests)
+    made.runpytest_inprocess()
+    assert statuses(made) == {"test_it": "failed"}
+
+
+def test_an_example_that_is_none_is_refused(project: Project) -> None:
+    made = project(PROPERTY.replace("LIMIT", "2000"))
+    assert made.runpytest_inprocess("--example", "nonsense").ret == pytest.ExitCode.INTERNAL_ERROR
+    assert statuses(made) == {"test_it": "harness error"}
+
+
+def test_an_example_that_ends_the_run_ends_only_its_test(project: Project, pytester: pytest.Pytester) -> None:
+    blob = _blob(project)
+    body = PROPERTY.replace("assert n < LIMIT, f'{n} is over the limit'", "pytest.exit('enough')")
+    (pytester.path / "suites" / "test_it.py").write_text(
+        f"import pytest\n{body}\ndef test_after(): pass\n", encoding="utf-8"
+    )
+    (pytester.path / "waives.txt").write_text(_waive(f"XFAIL ({LINK}) example={blob}"), encoding="utf-8")
+    pytester.runpytest_subprocess("-n1", timeout=120)
+    assert statuses(pytester)["test_after"] == "passed"

@@ -7,9 +7,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from harness.failures import Failure, replay
 from harness.records import ListRecord, Manifest, Picture, Shard, TestRecord
 from harness.statuses import Status
-from harness.verdict import Conformance, Failure, TestResult, conclude, replay
+from harness.verdict import Conformance, TestResult, conclude
 
 REQUIREMENTS = {
     "MASK-BASE-1": "Without an overlay a query sees the keys at and before its own position, subject to the window.",
@@ -42,6 +43,8 @@ def manifest(tests: Sequence[TestResult], **changes: Any) -> Manifest:
         "device": "CPU, Triton's interpreter",
         "machine": {"cpu": "x86_64", "os": "linux", "linux_distribution_name": "debian", "system_gpu_count": 0},
         "versions": {"python": "3.12.11", "torch": "2.13.0", "triton": "3.9.0", "hypothesis": "6.170.17", "pytest": "9.2.0"},
+        "commit": "0123456789abcdef0123456789abcdef01234567",
+        "registered": "0123456789abcdef",
         "command": _COMMAND,
         "requirements": REQUIREMENTS,
         "narrowed": [],

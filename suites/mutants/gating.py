@@ -1,0 +1,223 @@
+"""Known-bad gates: the eager builder with one text of ``impl/masks/gating.py`` changed."""
+
+from __future__ import annotations
+
+from suites.mutants.masks import edited
+from suites.mutants.mutant import Mutant
+
+
+def _gate(name: str, fault: str, requirement: str, old: str, new: str, sentence: str, source: str = "") -> Mutant:
+    return edited(name, fault, requirement, "gemma4-full", old, new, sentence, source, file="gating.py")
+
+
+_NO_WINDOW = "    if window is None:\n"
+_NO_LAYERS = "if not isinstance(layers, int) or not isinstance(every, int) or every < 1:"
+
+GATING_MUTANTS: list[Mutant] = [
+    _gate(
+        "gate-overlay-on-full-layers",
+        "F05",
+        "MASK-GATE-1",
+        "not (vision and family == 3)",
+        "not vision",
+        "Gemma 4's full layers get the overlay of its sliding ones",
+        "sgl-project/sglang/pull/32303",
+    ),
+    _gate(
+        "gate-all-is-vision",
+        "F05",
+        "MASK-GATE-1",
+        'if family == 4 and flag == "vision":',
+        'if family == 4 and flag == "all":',
+        'The flag "all" reads as "vision", and "vision" is refused',
+        "huggingface/transformers/issues/46077",
+    ),
+    _gate(
+        "gate-all-in-words-refused",
+        "F05",
+        "MASK-GATE-1",
+        'if flag == "all" or (family == 3 and flag is True):',
+        'if (family == 4 and flag == "all") or (family == 3 and flag is True):',
+        'Gemma 3 knows the flag True, and not "all"',
+    ),
+    _gate(
+        "gate-text-model-sees-blobs",
+        "F05",
+        "MASK-GATE-1",
+        'multimodal = not str(model_type).endswith("_text")',
+        "multimodal = True",
+        "The text model of a family gets the overlay too",
+    ),
+    _gate(
+        "gate-nested-config-ignored",
+        "F04",
+        "MASK-GATE-1",
+        'text = config.get("text_config") or config',
+        "text = config",
+        "The fields in text_config are not looked at",
+    ),
+    _gate(
+        "gate-last-layer-slides",
+        "F05",
+        "MASK-GATE-1",
+        'if family == 4 and kinds[-1:] == ["sliding_attention"]',
+        'if family == 4 and given is None and kinds[-1:] == ["sliding_attention"]',
+        "The last layer of Gemma 4 slides if layer_types says so",
+    ),
+    _gate(
+        "gate-pattern-of-gemma-4",
+        "F05",
+        "MASK-GATE-1",
+        'text.get("sliding_window_pattern", 6) if family == 3 else 6',
+        'text.get("sliding_window_pattern", 6)',
+        "Gemma 4 follows a sliding_window_pattern, which it has not",
+    ),
+    _gate(
+        "gate-default-pattern",
+        "F05",
+        "MASK-GATE-1",
+        'text.get("sliding_window_pattern", 6) if',
+        'text.get("sliding_window_pattern", 5) if',
+        "Without a sliding_window_pattern every fifth layer of Gemma 3 is full",
+    ),
+    _gate(
+        "gate-full-layer-first",
+        "F05",
+        "MASK-GATE-1",
+        "for layer in range(1, layers + 1)",
+        "for layer in range(layers)",
+        "The pattern begins with a full layer, not with sliding ones",
+    ),
+    _gate(
+        "gate-half-window-inclusive",
+        "F01",
+        "MASK-GATE-1",
+        "1 if family == 3 else 2",
+        "2",
+        "Gemma 3 without causality is given Gemma 4's half of the window",
+    ),
+    _gate(
+        "gate-never-none",
+        "F04",
+        "MASK-GATE-2",
+        "return None if full_overlay is Overlay.NONE else MaskRule(overlay=full_overlay)",
+        "return MaskRule(overlay=full_overlay)",
+        "A plain causal layer gets a mask, quadratic in memory",
+    ),
+    _gate(
+        "gate-generation-tokens-looked-at",
+        "F04",
+        "MASK-GATE-2",
+        "batch.token_types[: batch.query_total]",
+        "batch.token_types",
+        "Vision among the generation tokens gives a full layer a mask",
+    ),
+    _gate(
+        "gate-prefix-looked-at",
+        "F04",
+        "MASK-GATE-2",
+        "    return bool(((types",
+        "    if batch.prefix_types is not None:\n"
+        "        types = torch.cat([types, batch.prefix_types.to(torch.int64)])\n    return bool(((types",
+        "Vision in the cached prefix alone gives a full layer a mask",
+    ),
+    _gate(
+        "gate-no-vision-no-window",
+        "F04",
+        "MASK-GATE-3",
+        "return [_rule(kind, overlay, full_overlay,",
+        "return [None if full_overlay is Overlay.NONE and not vision else _rule(kind, overlay, full_overlay,",
+        "A batch without vision gets no mask on sliding layers either: the window is lost",
+        "unslothai/unsloth-zoo/pull/635",
+    ),
+    _gate(
+        "gate-video-is-no-vision",
+        "F04",
+        "MASK-GATE-3",
+        "(types == TokenType.IMAGE) | (types == TokenType.VIDEO)",
+        "types == TokenType.IMAGE",
+        "A batch of video without images gets no mask on full layers",
+        "huggingface/transformers/issues/39389",
+    ),
+    _gate(
+        "gate-first-request-decides",
+        "F04",
+        "MASK-GATE-3",
+        "batch.token_types[: batch.query_total]",
+        "batch.token_types[: next(filter(None, batch.query_lengths), 0)]",
+        "Vision in the second request alone does not count",
+        "pytorch/pytorch/issues/188322",
+    ),
+    _gate(
+        "gate-window-of-1-is-none",
+        "F04",
+        "MASK-GATE-3",
+        _NO_WINDOW,
+        "    if window == 1:\n        return None\n" + _NO_WINDOW,
+        "A window of one key reads as none",
+    ),
+    _gate(
+        "gate-unknown-model-guessed",
+        "F05",
+        "MASK-GATE-4",
+        "if family is None:",
+        "family = family or 3\n    if family is None:",
+        "An unknown model_type is served as Gemma 3",
+    ),
+    _gate(
+        "gate-model-type-crashes",
+        "F05",
+        "MASK-GATE-4",
+        "family = _FAMILIES.get(model_type) if isinstance(model_type, str) else None",
+        "family = _FAMILIES[model_type] if isinstance(model_type, str) else None",
+        "An unknown model_type ends in a KeyError",
+    ),
+    _gate(
+        "gate-unknown-flag-guessed",
+        "F05",
+        "MASK-GATE-4",
+        "    if family == 4 and flag is None:",
+        "    if family == 4 and isinstance(flag, str | None):",
+        "An unknown word as the flag reads as none",
+    ),
+    _gate(
+        "gate-number-as-flag",
+        "F05",
+        "MASK-GATE-4",
+        "    if family == 4 and flag is None:",
+        "    if family == 4 and not isinstance(flag, str):",
+        "A number as the flag reads as none",
+    ),
+    _gate(
+        "gate-unknown-kind-slides",
+        "F05",
+        "MASK-GATE-4",
+        'if kind != "sliding_attention":',
+        "if not isinstance(kind, str):",
+        "A layer of an unknown kind slides",
+    ),
+    _gate(
+        "gate-window-guessed",
+        "F01",
+        "MASK-GATE-4",
+        _NO_WINDOW,
+        "    window = 4096 if window is None else window\n" + _NO_WINDOW,
+        "A missing sliding_window reads as 4,096",
+    ),
+    _gate(
+        "gate-window-of-0-is-none",
+        "F01",
+        "MASK-GATE-4",
+        _NO_WINDOW,
+        "    if window == 0:\n        return None\n" + _NO_WINDOW,
+        "A sliding_window of 0 reads as none",
+    ),
+    _gate(
+        "gate-layers-guessed",
+        "F05",
+        "MASK-GATE-4",
+        _NO_LAYERS,
+        "layers = layers or 6\n    " + _NO_LAYERS,
+        "A missing layer_types reads as six layers",
+    ),
+]

@@ -1,0 +1,86 @@
+"""All mutants by id. ``--mask-impl suites.mutants.registry:ID`` plugs one in, as any implementation."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from pathlib import Path
+
+from impl.cache import GEMMA4, TensorLRUCache
+from impl.masks import EAGER
+from suites.mutants.caches import CACHE_MUTANTS
+from suites.mutants.cheats import CHEATS
+from suites.mutants.correct import REWRAPPED
+from suites.mutants.gating import GATING_MUTANTS
+from suites.mutants.gpu import GPU_MUTANTS
+from suites.mutants.kernels import KERNEL_MUTANTS
+from suites.mutants.masks import MASK_MUTANTS
+from suites.mutants.mutant import Mutant, table
+from suites.mutants.stores import STORE_MUTANTS
+
+MUTANTS = table(
+    [
+        *MASK_MUTANTS,
+        *KERNEL_MUTANTS,
+        *CHEATS,
+        *GATING_MUTANTS,
+        *GPU_MUTANTS,
+        *CACHE_MUTANTS,
+        *STORE_MUTANTS,
+    ]
+)
+
+CONTROLS = table(
+    [
+        Mutant("right-eager", "mask", "none", "nothing is wrong", "", lambda folder: EAGER),
+        Mutant("right-oracle", "mask", "none", "the oracle in other clothes", "", lambda folder: REWRAPPED),
+        Mutant("right-cache", "cache", "none", "nothing is wrong", "", lambda folder: GEMMA4),
+        Mutant("right-store", "store", "none", "nothing is wrong", "", lambda folder: TensorLRUCache),
+    ]
+)
+"""Implementations without a fault, sent the same way: the suite must pass them."""
+
+HOLES = {
+    "MASK-BASE-1": ("wrong-for-the-first-call",),
+    "MASK-BLOB-1": ("walk-back-once",),
+    "MASK-GATE-1": ("gate-all-in-words-refused", "gate-default-pattern"),
+    "MASK-GATE-3": ("gate-video-is-no-vision", "gate-first-request-decides"),
+    "MASK-INPUT-3": ("written-and-restored",),
+    "MASK-OFFSET-1": ("offset-in-32-bits-unsigned",),
+    "MASK-PACK-1": ("chunk-of-two-requests", "subclass-of-tensor"),
+    "CACHE-ACCOUNT-1": ("batch-charged",),
+    "CACHE-ACCOUNT-2": ("evicted-kept-behind-the-store",),
+    "CACHE-ALIAS-1": ("twins-share",),
+    "CACHE-ENCODE-3": ("one-call-a-modality",),
+    "CACHE-KEY-1": ("hash-first-word", "hash-sixteen-bits", "modality-forgotten", "name-for-hash"),
+    "CACHE-KEY-3": ("no-input-refused", "uneven-refused"),
+    "CACHE-ORDER-1": ("rows-as-integers",),
+    "CACHE-PROGRESS-1": ("empty-batch-refused",),
+    "CACHE-RESIDUAL-1": ("grid-without-time",),
+    "CACHE-RESIDUAL-2": ("request-lists-cut", "runtime-kept"),
+    "CACHE-STORE-3": ("refused-is-a-use",),
+    "CACHE-STORE-6": ("half-precision-uncopied",),
+}
+"""Mutants that the suite does not fail yet, by requirement: each is a hole in it. docs/mutation.md says why."""
+
+UNTESTED: dict[str, str] = {
+    "MASK-REFUSE-1": "MaskBatch and MaskRule refuse before a builder is called",
+    "MASK-INPUT-4": "MaskBatch refuses before a builder is called",
+    "CACHE-KEY-2": "content hashes are functions of this project, tested in suites/impl",
+    "CACHE-RESIDUAL-4": "a function of this project, tested in suites/impl",
+}
+"""Requirements that no mutant breaks, and why."""
+
+
+def __getattr__(name: str) -> object:
+    known = MUTANTS | CONTROLS
+    if name not in known:
+        raise AttributeError(name)
+    folder = Path(tempfile.mkdtemp(prefix="mutant-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return known[name].make(folder)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *MUTANTS, *CONTROLS]

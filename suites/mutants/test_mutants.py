@@ -1,0 +1,75 @@
+"""The suite has teeth: it fails every mutant, each by the tests of the requirement that it breaks, and no correct one."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from suites.mutants.edits import Edit, StaleEditError, load
+from suites.mutants.match import Referee
+from suites.mutants.registry import CONTROLS, HOLES, MUTANTS, UNTESTED
+
+ROOT = Path(__file__).parents[2]
+
+OPEN = {name for names in HOLES.values() for name in names}
+
+
+@pytest.fixture(scope="module")
+def referee() -> Iterator[Referee]:
+    """One process for the mutants that this one is handed."""
+    made = Referee()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def seed(pytestconfig: pytest.Config) -> int:
+    """0, or what ``--hypothesis-seed`` says: a number, or ``random`` for another search each night."""
+    given = pytestconfig.getoption("--hypothesis-seed")
+    return random.SystemRandom().randrange(2**32) if given == "random" else int(given or 0)
+
+
+KILLED = [pytest.param(name, marks=[pytest.mark.cuda] * one.cuda) for name, one in MUTANTS.items() if name not in OPEN]
+
+
+@pytest.mark.parametrize("name", KILLED)
+def test_the_suite_fails_the_mutant(referee: Referee, seed: int, name: str) -> None:
+    answer = referee.judge({"id": name, "seed": seed})
+    assert answer["killed"], f"{MUTANTS[name].sentence}: {answer['ran']} tests of {MUTANTS[name].requirement} pass\n{answer}"
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_the_suite_passes_what_is_right(referee: Referee, seed: int, name: str) -> None:
+    """What kills the mutants is their fault, not their being copies, nor the referee."""
+    answer = referee.judge({"id": name, "seed": seed, "everything": True})
+    assert not answer["killed"], answer
+    assert answer["ran"] > 5, answer
+
+
+def test_every_requirement_has_a_mutant() -> None:
+    written = set(
+        re.findall(r"^\| ((?:MASK|CACHE)-[A-Z]+-\d+) \|", (ROOT / "SPEC.md").read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    broken = {mutant.requirement for mutant in MUTANTS.values()}
+    assert broken <= written
+    assert written - broken == set(UNTESTED)
+
+
+def test_every_hole_is_a_mutant_of_its_requirement() -> None:
+    assert {(requirement, name) for requirement, names in HOLES.items() for name in names} == {
+        (MUTANTS[name].requirement, name) for name in OPEN
+    }
+
+
+def test_every_fault_kind_of_masks_and_caches_has_two_mutants() -> None:
+    kinds = [mutant.fault for mutant in MUTANTS.values()]
+    assert all(kinds.count(kind) >= 2 for kind in set(kinds)), sorted(kind for kind in set(kinds) if kinds.count(kind) < 2)
+
+
+def test_an_edit_that_no_longer_applies_is_noticed(tmp_path: Path) -> None:
+    with pytest.raises(StaleEditError, match="stale: 'no such text' stands 0 times"):
+        load("masks", "stale", Edit("bounds.py", "no such text", "", "MASK-WINDOW-1", ""), tmp_path)
