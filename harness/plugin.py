@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 import re
 from collections import Counter
@@ -253,23 +254,30 @@ class Run:
         if ISOLATED_FOLDER in os.environ:
             return Path(os.environ[ISOLATED_FOLDER])
         wanted = self.config.getoption("--run-dir")
-        if wanted is None:
-            runs = self.config.rootpath / "runs"
-            runs.mkdir(exist_ok=True)
-            (runs / ".gitignore").write_text("*\n", encoding="ascii")
-            stem = "-".join([f"{datetime.now(UTC):%Y%m%d-%H%M%S}", *(one.name for one in self.selected), str(os.getpid())])
-            folder = runs / stem
-        else:
-            folder = Path(self.config.invocation_params.dir, wanted)
-            if (folder / EVENTS).exists():
-                raise pytest.UsageError(f"--run-dir {wanted}: holds the records of another run; name a new folder")
+        folder = Path(self.config.invocation_params.dir, wanted or "")
         try:
+            if wanted is None:
+                folder = self._new_folder(self.config.rootpath / "runs")
+            elif (folder / EVENTS).exists():
+                raise pytest.UsageError(f"--run-dir {wanted}: holds the records of another run; name a new folder")
             (folder / "workers").mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise pytest.UsageError(
-                f"--run-dir {folder}: cannot be made: {error.strerror}; name a folder to write to"
-            ) from error
+            why = error.strerror or error
+            raise pytest.UsageError(f"--run-dir {folder}: cannot be made: {why}; name a folder to write to") from error
         return folder
+
+    def _new_folder(self, runs: Path) -> Path:
+        runs.mkdir(exist_ok=True)
+        (runs / ".gitignore").write_text("*\n", encoding="ascii")
+        stem = "-".join([f"{datetime.now(UTC):%Y%m%d-%H%M%S}", *(one.name for one in self.selected), str(os.getpid())])
+        for suffix in itertools.count():  # one process may begin two runs within a second
+            folder = runs / (f"{stem}-{suffix}" if suffix else stem)
+            try:
+                folder.mkdir()
+            except FileExistsError:
+                continue
+            return folder
+        raise AssertionError("there is always a next number")
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:

@@ -33,6 +33,13 @@ def test_a_run_leaves_a_manifest_and_its_reports_in_a_folder_that_git_ignores(pr
     assert statuses(made) == {"test_a": "passed"}
 
 
+def test_runs_of_one_process_within_a_second_have_folders_of_their_own(project: Project) -> None:
+    made = project("def test_a(): pass\n")
+    for _ in range(3):
+        made.runpytest_inprocess().assert_outcomes(passed=1)
+    assert len(run_folders(made)) == 3
+
+
 def test_the_folder_can_be_named_and_holds_one_run(project: Project) -> None:
     made = project("def test_a(): pass\n")
     made.runpytest_inprocess("--run-dir", "kept").assert_outcomes(passed=1)
