@@ -3,7 +3,7 @@ BIN := .venv/bin
 # Without an NVIDIA driver: the CPU build of torch.
 CONSTRAINTS := $(if $(shell command -v nvidia-smi 2>/dev/null),,--constraint constraints-cpu.txt)
 
-.PHONY: test lint bench clean
+.PHONY: test lint bench mutants clean
 
 # Runs a list of test_lists/, for example: make l0_b200 ARGS="--mask-impl eager"
 l0_% nightly_%: .venv/installed
@@ -14,6 +14,10 @@ test: lint
 	$(BIN)/python -m pytest -m l0_cpu $(ARGS)
 	$(BIN)/python -m pytest -m l0_b200 --mask-impl eager --cache-impl gemma4-frames
 	$(BIN)/python -m pytest -m mutants
+
+# Known-bad implementations through the suite, as a page and as JSON.
+mutants: .venv/installed
+	$(BIN)/python -m harness mutants $(ARGS)
 
 lint: .venv/installed
 	$(BIN)/ruff check .

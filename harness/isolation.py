@@ -56,6 +56,7 @@ class Isolation:
         self._config = config
         self._folder = folder
         self._excuse = excuse
+        self._pid = os.getpid()
         self._is_worker = hasattr(config, "workerinput")
         self._crashed_idle = 0
         self._deadline = 0.0
@@ -81,13 +82,10 @@ class Isolation:
         if self._last_words is not None:
             self._last_words.seek(0)
             self._last_words.truncate()
-        pid = os.getpid()
         restore = _process_settings()
         try:
             return (yield)
         finally:
-            if os.getpid() != pid:
-                os._exit(1)  # a child that the test forked, and that came back from it: not a worker
             restore()
             faulthandler.cancel_dump_traceback_later()
             self._deadline = 0.0
@@ -115,7 +113,9 @@ class Isolation:
 
     def _note_deadline(self, text: str) -> None:
         # For who watches from outside: this process may be stopped, or have its watchdog called off by a test.
-        if self._name is not None:
+        if self._name is None:
+            return
+        with contextlib.suppress(OSError):  # a test may have removed the folder: the run ends with that
             deadline_file(self._folder, self._name).write_text(text, encoding="ascii")
 
     def _arm_hard_limit(self) -> None:
@@ -170,6 +170,9 @@ class Isolation:
             if isinstance(error, KeyboardInterrupt) and not self._is_worker:
                 raise  # somebody sits at the keyboard
             raise RaisedByTest(f"{type(error).__name__}: {error}; a test must not end the run") from error
+        finally:
+            if os.getpid() != self._pid:
+                os._exit(1)  # a child that the test forked, and that came back from it: it has nothing to report
 
     def _leave(self, item: pytest.Item) -> None:
         if self._last_words is None:
