@@ -13,7 +13,6 @@ l0_% nightly_%: .venv/installed
 test: lint
 	$(BIN)/python -m pytest -m l0_cpu $(ARGS)
 	$(BIN)/python -m pytest -m l0_b200 --mask-impl eager --cache-impl gemma4-frames
-	$(BIN)/python -m pytest -m mutants
 
 # Known-bad implementations through the suite, as a page and as JSON.
 mutants: .venv/installed

@@ -53,6 +53,7 @@ HOLES = {
     "CACHE-ACCOUNT-2": ("evicted-kept-behind-the-store",),
     "CACHE-ALIAS-1": ("twins-share",),
     "CACHE-ENCODE-3": ("one-call-a-modality",),
+    "CACHE-FALLBACK-1": ("warns-once-in-all",),
     "CACHE-KEY-1": ("hash-first-word", "hash-sixteen-bits", "modality-forgotten", "name-for-hash"),
     "CACHE-KEY-3": ("no-input-refused", "uneven-refused"),
     "CACHE-ORDER-1": ("rows-as-integers",),
