@@ -36,14 +36,7 @@ class WrongMaskError(AssertionError):
 
 
 def assert_same(batch: MaskBatch, rule: MaskRule, profile: str, got: Tensor, want: Tensor) -> None:
-    """Passes where a mask is the one that it must be.
-
-    Args:
-        batch: The requests.
-        rule: The rule of the layer.
-        profile: Its name.
-        got: ``[cells]`` uint8 on the CPU, the bytes that the implementation returned.
-        want: ``[cells]`` uint8, the oracle's.
+    """Passes where a mask is the one that it must be; the arguments are those of :func:`explain`.
 
     Raises:
         WrongMaskError: It is not.
