@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -142,10 +145,17 @@ def test_what_are_no_reports_is_refused_with_its_line(tmp_path: Path, data: byte
             list(read_events(tmp_path))
 
 
-def test_output_that_is_no_text_costs_no_report(project: Project) -> None:
-    """A half of a surrogate pair, as a name that is not UTF-8 becomes."""
+@pytest.mark.parametrize("how", ["strict", "surrogateescape"])
+def test_output_that_is_no_text_costs_no_report(project: Project, how: str) -> None:
+    """A half of a surrogate pair, as a name that is not UTF-8 becomes; Python's streams differ in what they make of it."""
     made = project("def test_a(): print('\\udc80'); assert '\\udc80' == 'x'\ndef test_b(): pass\n")
-    made.runpytest_subprocess("--tb=no", "--show-capture=no")
+    subprocess.run(  # with its output left as bytes: with surrogateescape it is not UTF-8
+        [sys.executable, "-m", "pytest", "--tb=no", "--show-capture=no"],
+        cwd=made.path,
+        env=os.environ | {"PYTHONIOENCODING": f"utf-8:{how}"},
+        capture_output=True,
+        check=False,
+    )
     assert statuses(made) == {"test_a": "failed", "test_b": "passed"}
     assert main(["render", str(run_folders(made)[0])]) == ExitCode.FAILED
 
