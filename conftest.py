@@ -58,10 +58,10 @@ _COMMON = settings(
 settings.register_profile("dev", _COMMON, max_examples=100)
 # On CI the same commit draws the same examples: a red run can be repeated, a green one is not luck.
 settings.register_profile("ci", _COMMON, max_examples=100, derandomize=True, database=None)
-# Mutants: whether a fault is found, not the smallest case of it.
-settings.register_profile(
-    "mutants", _COMMON, max_examples=2000, database=None, phases=[Phase.explicit, Phase.generate], print_blob=False
-)
+# Mutants: whether a fault is found, not the smallest case of it; most show at a glance.
+_MUTANTS = settings(_COMMON, database=None, phases=[Phase.explicit, Phase.generate], print_blob=False)
+settings.register_profile("mutants-glance", _MUTANTS, max_examples=25)
+settings.register_profile("mutants", _MUTANTS, max_examples=400)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 

@@ -48,7 +48,10 @@ def main(arguments: list[str] | None = None) -> int:
     mutants.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="processes (default: one a core)")
     mutants.add_argument("--everything", action="store_true", help="every test on every mutant: the whole matrix; slow")
     mutants.add_argument("--seed", type=int, default=0, help="of the search (default: 0)")
+    mutants.add_argument("--seeds", type=int, default=1, metavar="N", help="that many searches, from --seed on (default: 1)")
     mutants.add_argument("--without", metavar="TEST", help="leave out a test function, to see what hangs on it")
+    mutants.add_argument("--correct", action="store_true", help="implementations without a fault instead: false alarms")
+    mutants.add_argument("--alone", action="store_true", help="for each test function a mutant that only it kills; slow")
     mutants.add_argument("--out", type=Path, default=Path("runs/mutants"), metavar="DIR", help="default: runs/mutants")
     mutants.add_argument("--report", default="suites.mutants.report", metavar="MODULE", help=argparse.SUPPRESS)
     mutants.set_defaults(run=_mutants)
@@ -130,7 +133,16 @@ def _mutants(chosen: argparse.Namespace) -> int:
     # The suite's own: the harness knows it by name alone.
     report = importlib.import_module(chosen.report)
     try:
-        ended = report.run(chosen.ids, chosen.jobs, chosen.everything, chosen.seed, chosen.without, chosen.out)
+        ended = report.run(
+            chosen.ids,
+            jobs=chosen.jobs,
+            everything=chosen.everything,
+            seeds=range(chosen.seed, chosen.seed + chosen.seeds),
+            without=chosen.without,
+            correct=chosen.correct,
+            alone=chosen.alone,
+            out=chosen.out,
+        )
     except ValueError as error:
         return _refuse(error)
     return int(ended)

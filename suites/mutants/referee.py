@@ -33,7 +33,7 @@ class Referee:
 
     Attributes:
         failures: Requirements of the tests that failed, by node id.
-        examples: Drawn up to the first failure, its own included.
+        examples: That the first test to fail drew up to its failure, that one included.
         ran: Tests that ran.
         message: Of the first failure.
     """
@@ -65,18 +65,23 @@ class Referee:
         if report.when == "call":
             skipped = report.skipped and isinstance(report.longrepr, tuple) and skip_kind(report.longrepr[2]) in SKIPS
             self.ran += not skipped
-            if not self.failures:
-                self.examples += sum(int(str(value)) for name, value in report.user_properties if name == EXAMPLES)
         if report.failed and (STATUS, Status.TIMED_OUT.value) in report.user_properties:
             self.message = f"{report.nodeid} timed out: that is no verdict"
         elif report.failed:
             if not self.failures:
                 self.message = str(getattr(getattr(report.longrepr, "reprcrash", None), "message", report.longrepr))
+                self.examples = sum(int(str(value)) for name, value in report.user_properties if name == EXAMPLES) or 1
             self.failures[report.nodeid] = self._requirements.get(report.nodeid, [])
+
+
+GLANCE, SEARCH, EVERYTHING = "mutants-glance", "mutants", "ci"
+"""Hypothesis profiles of conftest.py: few examples of each test, many, and what CI draws."""
 
 
 def judge(mutant: Mutant, everything: bool = False, seed: int = 0, without: str | None = None) -> dict[str, Any]:
     """Runs the tests of a mutant's requirement until one fails; with ``everything`` all tests of its kind, to the end.
+
+    Every test of the requirement first draws few examples, so that one that passes does not hold up one that fails.
 
     Args:
         mutant: The mutant.
@@ -87,18 +92,11 @@ def judge(mutant: Mutant, everything: bool = False, seed: int = 0, without: str 
     Returns:
         ``id``, ``killed``, ``by`` (node id -> its requirements), ``examples``, ``seconds``, ``ran`` and ``message``.
     """
-    # A search for one failure goes on for long; a run of everything draws what CI draws.
-    profile = "ci" if everything else "mutants"
-    referee = Referee(None if everything else mutant.requirement, without)
-    said = io.StringIO()
     began = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        args = [FOLDERS[mutant.kind], "-n0", "-q", "-p", "no:cacheprovider", "--conditions=ignore", f"--timeout={LIMIT}"]
-        args += [f"--{mutant.kind}-impl", f"suites.mutants.registry:{mutant.id}", f"--run-dir={folder}"]
-        args += [f"--hypothesis-seed={seed}", f"--hypothesis-profile={profile}", "--tb=line"]
-        code = pytest.main([*args, *([] if everything else ["-x"])], plugins=[referee])
-    if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED, 6):
-        referee.message = said.getvalue()[-2000:]
+    for profile in [EVERYTHING] if everything else [GLANCE, SEARCH]:
+        referee = _run(mutant, profile, seed, without)
+        if referee.failures or referee.message:
+            break
     return {
         "id": mutant.id,
         "killed": bool(referee.failures),
@@ -108,6 +106,20 @@ def judge(mutant: Mutant, everything: bool = False, seed: int = 0, without: str 
         "ran": referee.ran,
         "message": referee.message[:500],
     }
+
+
+def _run(mutant: Mutant, profile: str, seed: int, without: str | None) -> Referee:
+    everything = profile == EVERYTHING
+    referee = Referee(None if everything else mutant.requirement, without)
+    said = io.StringIO()
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        args = [FOLDERS[mutant.kind], "-n0", "-q", "-p", "no:cacheprovider", "--conditions=ignore", f"--timeout={LIMIT}"]
+        args += [f"--{mutant.kind}-impl", f"suites.mutants.registry:{mutant.id}", f"--run-dir={folder}"]
+        args += [f"--hypothesis-seed={seed}", f"--hypothesis-profile={profile}", "--tb=line"]
+        code = pytest.main([*args, *([] if everything else ["-x"])], plugins=[referee])
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED, 6):
+        referee.message = said.getvalue()[-2000:]
+    return referee
 
 
 def main() -> None:

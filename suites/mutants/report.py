@@ -12,62 +12,123 @@ import jinja2
 
 from harness.device import choose_device
 from suites.mutants.match import matches
+from suites.mutants.mutant import Mutant
 
 
-def run(ids: Sequence[str], jobs: int, everything: bool, seed: int, without: str | None, out: Path) -> int:
-    """Runs mutants through the suite and writes ``mutants.json`` and ``mutants.html``.
+def run(
+    ids: Sequence[str],
+    jobs: int,
+    everything: bool,
+    seeds: Sequence[int],
+    without: str | None,
+    correct: bool,
+    alone: bool,
+    out: Path,
+) -> int:
+    """Runs mutants through the suite and writes ``mutants.json``, ``mutants.html`` and ``mutants.md``.
 
     Args:
         ids: Of the mutants; none for all.
         jobs: Processes.
         everything: Run the whole suite on each, and on behind failures: the whole matrix, and slow.
-        seed: Of the search.
+        seeds: Of the searches; a mutant is killed if it is killed with each.
         without: A test function that is left out.
+        correct: Run the implementations without a fault instead, through everything: what fails is a false alarm.
+        alone: Look for each test function for a mutant that survives without it.
         out: Folder for the reports.
 
     Returns:
-        0 if all were killed, 1 otherwise.
+        0 if all were killed, or none of what is correct; 1 otherwise.
 
     Raises:
         ValueError: There is no such mutant.
     """
     device = choose_device()
-    from suites.mutants.registry import MUTANTS  # imports triton, which must come behind the choice
+    from suites.mutants.registry import CONTROLS, MUTANTS  # imports triton, which must come behind the choice
 
-    if unknown := [name for name in ids if name not in MUTANTS]:
-        raise ValueError(f"no mutant is called {unknown[0]!r}; expected ids out of suites/mutants")
-    chosen = [MUTANTS[name] for name in ids or MUTANTS if not MUTANTS[name].cuda or device.name == "cuda"]
-    asked = [{"id": one.id, "everything": everything, "seed": seed, "without": without} for one in chosen]
+    known = CONTROLS if correct else MUTANTS
+    if unknown := [name for name in ids if name not in known]:
+        raise ValueError(
+            f"no {'control' if correct else 'mutant'} is called {unknown[0]!r}; expected ids out of suites/mutants"
+        )
+    chosen = [known[name] for name in ids or known if not known[name].cuda or device.name == "cuda"]
+    common = {"everything": everything or correct, "without": without}
+    asked = [{"id": one.id, "seed": seed, **common} for one in chosen for seed in seeds]
     answers = matches(asked, jobs, lambda answer: print(_line(answer), flush=True))
-    rows = [
-        {
-            **{name: getattr(one, name) for name in ("id", "kind", "fault", "sentence", "requirement", "source")},
-            **{name: value for name, value in answer.items() if name != "by"},
-            "by": answer["by"],
-            "functions": sorted({_function(node_id) for node_id in answer["by"]}),
-        }
-        for one, answer in zip(chosen, answers, strict=True)
-    ]
-    survivors = [row["id"] for row in rows if not row["killed"]]
-    examples = [row["examples"] for row in rows if row["killed"]]
+    of = {one.id: [answer for answer in answers if answer["id"] == one.id] for one in chosen}
+    rows = [_row(one, of[one.id]) for one in chosen]
+    wrong = [row["id"] for row in rows if (any(row["killed"]) if correct else not all(row["killed"]))]
+    examples = [answer["examples"] for answer in answers if answer["killed"]]
     summary = {
         "mutants": len(rows),
-        "killed": len(rows) - len(survivors),
-        "survivors": survivors,
+        "survivors": [] if correct else wrong,
+        "false_alarms": wrong if correct else [],
         "median_examples": statistics.median(examples) if examples else 0,
         "most_examples": max(examples, default=0),
-        "everything": everything,
-        "seed": seed,
-        "without": without,
+        "seeds": list(seeds),
+        **common,
+        "device": device.name,
+        "requirements": _requirements(rows),
+        "alone": _alone(rows, jobs, seeds[0]) if alone else {},
     }
+    _write(out, summary, rows)
+    words = f"{len(rows) - len(wrong)} of {len(rows)} {'passed' if correct else 'killed'}"
+    print(f"{words}, {summary['median_examples']} examples at the median, {summary['most_examples']} at most; "
+          f"{'false alarms' if correct else 'survivors'}: {', '.join(wrong) or 'none'}")  # fmt: skip
+    print(out / "mutants.html")
+    return 1 if wrong else 0
+
+
+def _row(mutant: Mutant, answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    by = {test: requirements for answer in answers for test, requirements in answer["by"].items()}
+    return {
+        **{name: getattr(mutant, name) for name in ("id", "kind", "fault", "sentence", "requirement", "source")},
+        "killed": [answer["killed"] for answer in answers],
+        "examples": [answer["examples"] for answer in answers],
+        "seconds": [answer["seconds"] for answer in answers],
+        "messages": [answer["message"] for answer in answers],
+        "by": by,
+        "functions": sorted({_function(test) for test in by}),
+        "requirements": sorted({name for names in by.values() for name in names}),
+    }
+
+
+def _requirements(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Requirement -> how many mutants its tests kill, and the one that the fewest others kill, with their number."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        for name in row["requirements"]:
+            others = len(row["requirements"]) - 1
+            one = found.setdefault(name, {"mutants": 0, "mutant": row["id"], "others": others})
+            one["mutants"] += 1
+            if others < one["others"]:
+                one.update(mutant=row["id"], others=others)
+    return dict(sorted(found.items()))
+
+
+def _alone(rows: Sequence[dict[str, Any]], jobs: int, seed: int) -> dict[str, str | None]:
+    """Test function -> a mutant that it was the first to kill, and that survives without it; None where there is none."""
+    todo: dict[str, list[str]] = {}
+    for row in rows:
+        if all(row["killed"]):
+            todo.setdefault(_function(next(iter(row["by"]))), []).append(row["id"])
+    found: dict[str, str | None] = dict.fromkeys(sorted(todo))
+    while any(todo.values()):
+        turn = [{"id": names.pop(0), "seed": seed, "without": function} for function, names in todo.items() if names]
+        for question, answer in zip(turn, matches(turn, jobs), strict=True):
+            if not answer["killed"]:
+                found[question["without"]] = answer["id"]
+                todo[question["without"]] = []
+                print(f"without {question['without']} the suite passes {answer['id']}", flush=True)
+    return found
+
+
+def _write(out: Path, summary: dict[str, Any], rows: Sequence[dict[str, Any]]) -> None:
     out.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"summary": summary, "mutants": rows}, indent=1)
     (out / "mutants.json").write_text(text + "\n", encoding="utf-8")
-    (out / "mutants.html").write_text(_PAGE.render(summary=summary, rows=rows), encoding="utf-8")
-    print(f"{summary['killed']} of {len(rows)} killed, {summary['median_examples']} examples at the median, "
-          f"{summary['most_examples']} at most; survivors: {', '.join(survivors) or 'none'}")  # fmt: skip
-    print(out / "mutants.html")
-    return 1 if survivors else 0
+    (out / "mutants.html").write_text(_template("mutants.html.jinja").render(summary=summary, rows=rows), encoding="utf-8")
+    (out / "mutants.md").write_text(_template("mutants.md.jinja").render(rows=rows), encoding="utf-8")
 
 
 def _function(node_id: str) -> str:
@@ -76,30 +137,16 @@ def _function(node_id: str) -> str:
 
 def _line(answer: dict[str, Any]) -> str:
     first = next(iter(answer["by"]), None)
-    end = f"killed after {answer['examples']} examples by {first}" if answer["killed"] else f"SURVIVES {answer['message']}"
+    end = f"killed after {answer['examples']} examples by {first}" if answer["killed"] else f"passes {answer['message']}"
     return f"{answer['id']}: {end}"
 
 
-_PAGE = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string("""<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Mutants</title>
-<style>
-:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif }
-body { margin: 2rem auto; max-width: 75rem; padding: 0 1rem }
-div { overflow-x: auto }
-table { border-collapse: collapse }
-th, td { border-bottom: 1px solid #8886; padding: .3rem .6rem; text-align: left; vertical-align: top }
-.no { font-weight: bold }
-</style>
-<h1>Mutants</h1>
-<p>{{ summary.killed }} of {{ summary.mutants }} killed; {{ summary.median_examples }} examples at the median,
-{{ summary.most_examples }} at most; seed {{ summary.seed }}.</p>
-<div><table>
-<thead><tr><th>mutant<th>fault<th>what is wrong<th>requirement<th>examples<th>killed by</thead>
-<tbody>
-{% for row in rows %}<tr><td><code>{{ row.id }}</code><td>{{ row.fault }}
-<td>{{ row.sentence }}{% if row.source %} ({{ row.source }}){% endif %}<td>{{ row.requirement }}<td>{{ row.examples }}
-<td>{% if row.killed %}{{ row.functions | join(", ") }}{% else %}<span class="no">survives</span>{% endif %}
-{% endfor %}</tbody></table></div>
-</html>
-""")
+def _template(name: str) -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        undefined=jinja2.StrictUndefined,
+        autoescape=".html." in name,
+        trim_blocks=name.endswith(".md.jinja"),
+    )
+    environment.tests["all_true"] = all
+    return environment.get_template(name)
