@@ -12,8 +12,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
+import harness
 from harness.device import DeviceError, choose_device
-from harness.implementations import ImplementationError, load_implementation
+from harness.exits import ExitCode
+from harness.implementations import ImplementationError, NotAvailableError, load_implementation, short_names
 from harness.statuses import not_run
 
 if TYPE_CHECKING:
@@ -27,19 +29,7 @@ except DeviceError as error:
 
 pytest_plugins = ["harness.plugin", "pytester"]
 
-BUILTIN = {
-    "masks": {"triton": "impl.masks:TRITON", "eager": "impl.masks:EAGER"},
-    "caches": {
-        "gemma4": "impl.cache:GEMMA4",
-        "gemma4-frames": "impl.cache:GEMMA4_FRAMES",
-        "generic": "impl.cache:GENERIC",
-    },
-    "stores": {
-        "tensor-lru": "impl.cache:TensorLRUCache",
-        "cachetools": "suites.cache.cachetools_store:CachetoolsStore",
-    },
-}
-"""Short names of what can be judged, by kind; entry points in mm_conformance.masks, .caches and .stores add to them."""
+ROOT = Path(harness.__file__).parents[1]
 
 OPTIONS = {
     "masks": ("--mask-impl", "triton", "mask builder"),
@@ -66,28 +56,49 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("conformance")
     for kind, (option, default, what) in OPTIONS.items():
-        names = ", ".join(BUILTIN[kind])
-        parser.getgroup("conformance").addoption(
+        group.addoption(
             option,
             metavar="MODULE:ATTRIBUTE",
             default=default,
-            help=f"the {what} under test (default: {default}); short names: {names} and entry points mm_conformance.{kind}",
+            help=f"the {what} under test (default: {default}), or a short name: {', '.join(_names(kind))}",
         )
+    group.addoption(
+        "--only",
+        choices=tuple(OPTIONS),
+        help="judge only this of the three: the tests of the others, and those that judge none of them, are left out",
+    )
+
+
+def _names(kind: str) -> dict[str, str]:
+    return short_names(f"mm_conformance.{kind}", ROOT)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     from harness.plugin import run_of
     from reference.cache_contracts import as_cache_implementation, as_store_implementation
-    from reference.contracts import as_mask_implementation
+    from reference.contracts import EngineNotAvailableError, as_mask_implementation
 
     adapters = {"masks": as_mask_implementation, "caches": as_cache_implementation, "stores": as_store_implementation}
     run = run_of(config)
-    for kind, (option, default, _) in OPTIONS.items():
+    only = config.getoption("--only")
+    if only is not None:
+        run.options += ["--only", only]
+        run.concerns = lambda item: _FIXTURES[only] in getattr(item, "fixturenames", ())
+    for kind, (option, default, what) in OPTIONS.items():
+        if only not in (None, kind):
+            if config.getoption(option) != default:
+                raise pytest.UsageError(f"--only {only} judges no {what}; leave out {option} or --only")
+            continue
         spec = config.getoption(option)
         try:
-            found = load_implementation(option, spec, f"mm_conformance.{kind}", BUILTIN[kind], config.invocation_params.dir)
+            found = load_implementation(option, spec, _names(kind), config.invocation_params.dir, EngineNotAvailableError)
             config.stash[_STASH[kind]] = adapters[kind](found, spec)
+        except NotAvailableError as error:
+            pytest.exit(str(error), returncode=ExitCode.NOT_AVAILABLE)
+        except EngineNotAvailableError as error:
+            pytest.exit(f"{option} {spec}: not available: {error}", returncode=ExitCode.NOT_AVAILABLE)
         except ImplementationError as error:
             raise pytest.UsageError(str(error)) from error
         except Exception as error:  # making the object runs the user's code
@@ -127,6 +138,7 @@ def pytest_collection_finish() -> None:
 
 
 _STASH = {kind: pytest.StashKey[Any]() for kind in OPTIONS}
+_FIXTURES = {"masks": "mask_impl", "caches": "cache_impl", "stores": "store_impl"}
 
 
 @pytest.fixture(scope="session")

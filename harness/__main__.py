@@ -24,13 +24,27 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     machine = commands.add_parser("machine", help="this machine, as the conditions of lists see it")
-    machine.add_argument("--test-lists", type=Path, default=Path("test_lists"), metavar="DIR")
+    machine.add_argument("--test-lists", type=Path, action="append", default=[], metavar="DIR")
     machine.set_defaults(run=_machine)
 
     lint = commands.add_parser("lint", help="faults in lists and waivers")
     lint.add_argument("--root", type=Path, default=Path(), metavar="PATH", help="of the tree (default: here)")
-    lint.add_argument("--test-lists", type=Path, metavar="DIR", help="folder of lists (default: all below the root)")
-    lint.add_argument("--waives-file", type=Path, metavar="FILE", help="file of waivers (default: waives*.txt)")
+    lint.add_argument(
+        "--test-lists",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="folder of lists, repeatable (default: all below the root)",
+    )
+    lint.add_argument(
+        "--waives-file",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="file of waivers, repeatable (default: waives*.txt)",
+    )
     lint.add_argument(
         "--no-collect",
         action="store_true",
@@ -69,7 +83,7 @@ def _machine(chosen: argparse.Namespace) -> int:
     machine = machine_properties()
     print(json.dumps(machine, indent=2, sort_keys=True))
     try:
-        lists = read_lists(chosen.test_lists)
+        lists = read_lists(chosen.test_lists or [Path("test_lists")])
     except ListError as error:
         return _refuse(error)
     for name, test_list in lists.items():

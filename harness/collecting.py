@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -35,13 +36,13 @@ class Collected(msgspec.Struct, frozen=True):
     idle: list[tuple[str, int]]
 
 
-def collect(root: Path, lists: Path | None = None, waives: Path | None = None) -> Collected:
+def collect(root: Path, lists: Sequence[Path] = (), waives: Sequence[Path] = ()) -> Collected:
     """Collects the tests below a root that loads this plugin.
 
     Args:
         root: Of the tree.
-        lists: A folder of lists, if not the project's own.
-        waives: A file of waivers, likewise.
+        lists: Folders of lists, if not the project's own.
+        waives: Files of waivers, likewise.
 
     Raises:
         CollectionError: pytest failed, or took too long.
@@ -49,8 +50,8 @@ def collect(root: Path, lists: Path | None = None, waives: Path | None = None) -
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "collected.json"
         command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0"]
-        command += [f"--test-lists={lists.resolve()}"] if lists else []
-        command += [f"--waives-file={waives.resolve()}"] if waives else []
+        command += [f"--test-lists={path.resolve()}" for path in lists]
+        command += [f"--waives-file={path.resolve()}" for path in waives]
         environment = {**os.environ, COLLECT_INTO: str(file)}
         try:
             done = subprocess.run(

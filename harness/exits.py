@@ -23,3 +23,5 @@ class ExitCode(IntEnum):
 
     Of ``render``: the verdict is "not conformant".
     """
+    NOT_AVAILABLE = 7
+    """What was to be judged needs an engine, or a version of one, that is not installed."""

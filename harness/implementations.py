@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import tomllib
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -15,27 +16,58 @@ class ImplementationError(Exception):
     """What was named cannot be had; the message says why and what would do."""
 
 
-def load_implementation(option: str, spec: str, group: str, builtin: Mapping[str, str], root: Path) -> object:
+class NotAvailableError(ImplementationError):
+    """What was named needs what is not here: an engine that is not installed, or another version of it."""
+
+
+def short_names(group: str, root: Path) -> dict[str, str]:
+    """Short names of implementations: entry points of what is installed, and those that a project itself declares.
+
+    Args:
+        group: The entry-point group, such as ``mm_conformance.masks``.
+        root: The project's folder; its pyproject.toml counts whether or not the project is installed.
+
+    Returns:
+        Name -> ``MODULE:ATTRIBUTE``, by name.
+    """
+    names = {point.name: point.value for point in metadata.entry_points(group=group)}
+    pyproject = root / "pyproject.toml"
+    if pyproject.exists():
+        project = tomllib.loads(pyproject.read_text(encoding="utf-8")).get("project", {})
+        names |= project.get("entry-points", {}).get(group, {})
+    return dict(sorted(names.items()))
+
+
+def load_implementation(
+    option: str,
+    spec: str,
+    names: Mapping[str, str],
+    folder: Path,
+    unavailable: type[Exception] = NotAvailableError,
+) -> object:
     """Imports the object that a command-line option names.
 
     Args:
         option: The option, for messages.
         spec: ``MODULE:ATTRIBUTE`` (dots in ATTRIBUTE are followed), or a short name.
-        group: The entry-point group that registers short names.
-        builtin: Short names that need no entry point, each with its ``MODULE:ATTRIBUTE``.
-        root: A folder whose modules can be named too.
+        names: Short names, as :func:`short_names` gives them.
+        folder: A folder whose modules can be named too.
+        unavailable: What a module raises that needs what is not here.
 
     Returns:
         The object.
 
     Raises:
+        NotAvailableError: It needs what is not here.
         ImplementationError: It cannot be found or imported.
     """
-    module_name, _, attribute = _resolve(option, spec, group, builtin).partition(":")
-    if str(root) not in sys.path:
-        sys.path.insert(0, str(root))
+    module_name, _, attribute = _resolve(option, spec, names).partition(":")
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
     try:
         found: object = importlib.import_module(module_name)
+    except unavailable as error:
+        raise NotAvailableError(f"{option} {spec}: not available: {error}") from error
     except (Exception, SystemExit) as error:  # an import runs the user's code: whatever it raises is their news
         why = f"{type(error).__name__}: {error}"
         raise ImplementationError(f"{option} {spec}: cannot import {module_name}: {why}") from error
@@ -47,16 +79,15 @@ def load_implementation(option: str, spec: str, group: str, builtin: Mapping[str
     return found
 
 
-def _resolve(option: str, spec: str, group: str, builtin: Mapping[str, str]) -> str:
+def _resolve(option: str, spec: str, names: Mapping[str, str]) -> str:
     if ":" in spec:
         module_name, _, attribute = spec.partition(":")
         if not module_name or not attribute:
             raise ImplementationError(f"{option} {spec}: expected MODULE:ATTRIBUTE, for example my_engine.masks:build")
         return spec
-    names = {**{point.name: point.value for point in metadata.entry_points(group=group)}, **builtin}
     if spec not in names:
         raise ImplementationError(
-            f"{option} {spec}: no such short name, expected MODULE:ATTRIBUTE or one of {', '.join(sorted(names))}"
+            f"{option} {spec}: no such short name, expected MODULE:ATTRIBUTE or one of {', '.join(names)}"
             f"{nearest(spec, names)}; of a module {spec!r} name the attribute: {spec.removesuffix('.py')}:build"
         )
     return names[spec]

@@ -388,8 +388,8 @@ def lint_tree(
     node_ids: Sequence[str] | None = None,
     random: Collection[str] = (),
     today: date | None = None,
-    lists: Path | None = None,
-    waives: Path | None = None,
+    lists: Sequence[Path] = (),
+    waives: Sequence[Path] = (),
     idle: Collection[tuple[Path, int]] = (),
 ) -> list[Finding]:
     """Finds, reads and checks the lists and waivers of a tree.
@@ -399,8 +399,8 @@ def lint_tree(
         node_ids: As of :func:`check`.
         random: As of :func:`check`.
         today: As of :func:`check`; by default today.
-        lists: A folder of lists, or one list; by default every ``test_lists`` below the root, or else the root itself.
-        waives: A file of waivers; by default ``waives*.txt`` in the root and in every ``test_lists``.
+        lists: Folders of lists, or lists; by default every ``test_lists`` below the root, or else the root itself.
+        waives: Files of waivers; by default ``waives*.txt`` in the root and in every ``test_lists``.
         idle: As of :func:`check`.
 
     Returns:
@@ -428,19 +428,20 @@ def lint_tree(
     return sorted(findings, key=_place)
 
 
-def _files(root: Path, lists: Path | None, waives: Path | None) -> tuple[list[Path], list[Path]]:
-    for path in (root, lists, waives):
-        if path is not None and not path.exists():
+def _files(root: Path, lists: Sequence[Path], waives: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    for path in (root, *lists, *waives):
+        if not path.exists():
             raise FileNotFoundError(
                 f"{path}: no such file or folder; name the root of a tree, a folder of lists, or waivers"
             )
     folders = list(_list_folders(root))
-    if lists is None:
+    if lists:
+        found = {path for one in lists for path in (one.rglob("*.yml") if one.is_dir() else [one])}
+    elif folders:
         found = {path for folder in folders for path in folder.rglob("*.yml")}
-        found = found if folders else {path for path in root.glob("*.yml") if not path.name.startswith(".")}
     else:
-        found = set(lists.rglob("*.yml")) if lists.is_dir() else {lists}
-    waivers = {path for folder in (root, *folders) for path in folder.glob("waives*.txt")} if waives is None else {waives}
+        found = {path for path in root.glob("*.yml") if not path.name.startswith(".")}
+    waivers = set(waives) or {path for folder in (root, *folders) for path in folder.glob("waives*.txt")}
     if not found and not waivers:
         raise FileNotFoundError(
             f"{root}: neither lists ({_FOLDER}/**/*.yml, or *.yml here) nor waivers (waives*.txt); name the root of a tree "

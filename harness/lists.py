@@ -8,7 +8,7 @@ from __future__ import annotations
 import fnmatch
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -127,18 +127,24 @@ class TestList:
         return tuple(block for block in self.blocks if not block.condition.unmet(machine)) or self.blocks
 
 
-def read_lists(folder: Path) -> dict[str, TestList]:
-    """Reads every list of a folder.
+def read_lists(folders: Iterable[Path]) -> dict[str, TestList]:
+    """Reads every list of some folders.
 
     Returns:
-        The lists by name, in alphabetical order.
+        The lists by name, folder by folder in alphabetical order.
 
     Raises:
-        ListError: A file is not a list.
+        ListError: A file is not a list, or two have one name.
     """
-    if other := sorted(folder.glob("*.yaml")):
-        raise ListError(other[0], 1, "ends in .yaml, and would be read by nobody; rename it to .yml")
-    return {path.stem: read_list(path) for path in sorted(folder.glob("*.yml"))}
+    lists: dict[str, TestList] = {}
+    for folder in folders:
+        if other := sorted(folder.glob("*.yaml")):
+            raise ListError(other[0], 1, "ends in .yaml, and would be read by nobody; rename it to .yml")
+        for path in sorted(folder.glob("*.yml")):
+            if path.stem in lists:
+                raise ListError(path, 1, f"is another list {path.stem} beside {lists[path.stem].path}; rename one of them")
+            lists[path.stem] = read_list(path)
+    return lists
 
 
 def read_list(path: Path) -> TestList:

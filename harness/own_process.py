@@ -21,6 +21,9 @@ ISOLATED_FOLDER = "MM_CONFORMANCE_ISOLATED_FOLDER"
 START_UP = 180.0
 """Seconds that a process may take to get to its test."""
 
+SHUT_DOWN = 20.0
+"""Seconds that it may take to end behind its last report: on a machine under load an interpreter takes several."""
+
 _OUTPUTS = ("--report-log", "--junitxml", "--junit-xml", "--benchmark-json", "--durations-path", "--cov-report", "--html")
 _SWITCHES = ("--store-durations", "--clean-durations")
 """What the process must not write: it would overwrite what the run writes."""
@@ -86,7 +89,7 @@ class OwnProcess:
             if over is None and reports and reports[-1].when == "teardown":
                 over = now
             # Behind its last report a process has nothing left to do: a thread of the test keeps it.
-            lingers = over is not None and now > over + GRACE
+            lingers = over is not None and now > over + SHUT_DOWN
             if end_if_late(folder, OWN) or lingers or (not reports and now > began + START_UP + GRACE):
                 process.kill()
                 process.wait()

@@ -12,7 +12,7 @@ import itertools
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         ("--waives-file", "FILE", "file of waivers"),
     ):
         default = _DEFAULTS[name]
-        group.addoption(name, metavar=metavar, default=default, help=f"{what}, from the root (default: {default})")
+        words = f"{what}, from the root; can be given more than once (default: {default})"
+        group.addoption(name, metavar=metavar, action="append", default=[], help=words)
     group.addoption(
         "--conditions",
         choices=("report", "enforce", "ignore"),
@@ -97,37 +98,43 @@ def pytest_configure(config: pytest.Config) -> None:
     _join_paths(config)
     for name, meaning in _MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
-    list_folder, waives_file = (config.rootpath / config.getoption(name) for name in ("--test-lists", "--waives-file"))
-    for name, path in (("--test-lists", list_folder), ("--waives-file", waives_file)):
-        if not path.exists() and config.getoption(name) != _DEFAULTS[name]:
-            raise pytest.UsageError(f"{name} {path}: no such file or directory")
+    list_folders, waives_files = (_paths(config, name) for name in ("--test-lists", "--waives-file"))
     if collecting := os.environ.get(COLLECT_INTO):
-        config.pluginmanager.register(_Collector(Path(collecting), list_folder, waives_file))
-        list_folder = waives_file = Path(os.devnull)
+        config.pluginmanager.register(_Collector(Path(collecting), list_folders, waives_files))
+        list_folders = waives_files = []
     if config.getoption("runxfail"):
         raise pytest.UsageError("--runxfail takes the teeth out of XFAIL; to see how waived tests do, use --run-waived")
     try:
-        lists = read_lists(list_folder)
-        waivers = read_waivers(waives_file) if waives_file.exists() else []
+        lists = read_lists(list_folders)
+        waivers = [waiver for file in waives_files for waiver in read_waivers(file)]
     except (ListError, WaiverError) as error:
         raise pytest.UsageError(str(error)) from error
     known = {re.split(r"[:(]", line, maxsplit=1)[0].strip() for line in config.getini("markers")}
     for name, one in lists.items():
         if name in known or not name.isidentifier():
             raise pytest.UsageError(f"{one.path}: -m cannot ask for {name!r}, {_taken(name, known)}; rename the list")
-        config.addinivalue_line("markers", f"{name}: the tests of {config.getoption('--test-lists')}/{name}.yml")
+        config.addinivalue_line("markers", f"{name}: the tests of {one.path}")
     check_marker_expression(config.getoption("-m") or "", known | set(lists))
     check_expressions([*(entry for one in lists.values() for entry in one.entries), *waivers])
     run = Run(config, lists, waivers)
     config.pluginmanager.register(run, "conformance")
     if config.getoption("durations_path", None) == os.path.join(os.getcwd(), ".test_durations"):
         # What a test takes depends on the machine: shards are cut by the times of their own kind.
-        durations = list_folder / "durations" / f"{machine_class(run.machine)}.json"
+        durations = (list_folders or [config.rootpath])[0] / "durations" / f"{machine_class(run.machine)}.json"
         config.option.durations_path = str(durations)
         if config.option.store_durations:
             durations.parent.mkdir(exist_ok=True)
     if config.getoption("maxworkerrestart", None) is None:
         config.option.maxworkerrestart = "1000000"  # each test may cost one; Isolation ends a run that gets nowhere
+
+
+def _paths(config: pytest.Config, name: str) -> list[Path]:
+    """What an option names, from the root; the default only if it is there."""
+    given = [config.rootpath / path for path in config.getoption(name)]
+    for path in given:
+        if not path.exists():
+            raise pytest.UsageError(f"{name} {path}: no such file or directory")
+    return given or [path for path in [config.rootpath / _DEFAULTS[name]] if path.exists()]
 
 
 def _join_paths(config: pytest.Config) -> None:
@@ -152,7 +159,7 @@ def _taken(name: str, known: set[str]) -> str:
 class _Collector:
     """Writes down what there is, for lint."""
 
-    def __init__(self, file: Path, lists: Path, waives: Path) -> None:
+    def __init__(self, file: Path, lists: Sequence[Path], waives: Sequence[Path]) -> None:
         self._file = file
         self._lists = lists
         self._waives = waives
@@ -160,9 +167,9 @@ class _Collector:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Before anything runs."""
-        scanned = [scan_list(path)[0] for path in sorted(self._lists.rglob("*.yml"))]
+        scanned = [scan_list(path)[0] for folder in self._lists for path in sorted(folder.rglob("*.yml"))]
         entries = [entry for one in scanned if one is not None for entry in one.entries]
-        waivers = scan_waivers(self._waives)[0] if self._waives.exists() else []
+        waivers = [waiver for file in self._waives for waiver in scan_waivers(file)[0]]
         check_expressions([*entries, *waivers])
         left = [(str(line.path), line.line) for line in idle([*entries, *waivers], items)]
         random = [item.nodeid for item in items if is_property(item)]
@@ -185,6 +192,7 @@ class Run:
         device: In words.
         options: The options that choose it, for replay commands.
         requirements: Requirement -> its sentence.
+        concerns: Whether a test says something of what is under test; the others are left out, and not missed.
         result: What the run is worth, once it has ended; None if it did not get as far.
     """
 
@@ -196,6 +204,7 @@ class Run:
         self.device = ""
         self.options: list[str] = []
         self.requirements: dict[str, str] = {}
+        self.concerns: Callable[[pytest.Item], bool] = lambda item: True
         self.result: Conformance | None = None
         self._waivers = waivers
         self._folder: Path | None = None
@@ -317,7 +326,7 @@ class Run:
                         item.add_marker(pytest.mark.isolated)
             if minutes:
                 item.add_marker(pytest.mark.timeout(60 * max(minutes)), append=False)
-            if lists_of_item:
+            if lists_of_item and self.concerns(item):
                 self._listed.append(item.nodeid)
             for waiver in waivers.of(item.nodeid):
                 if self._waived is not None and _holds_for(waiver, lists_of_item) and means(waiver, item):
@@ -328,6 +337,9 @@ class Run:
             items.clear()
         elif self._errors:
             raise pytest.UsageError("\n".join(self._errors))
+        if others := [item for item in items if not self.concerns(item)]:
+            self.config.hook.pytest_deselected(items=others)
+            items[:] = [item for item in items if self.concerns(item)]
 
     @pytest.hookimpl(specname="pytest_collection_modifyitems", trylast=True)
     def pytest_collection_modifyitems_selected(self, session: pytest.Session, items: list[pytest.Item]) -> None:

@@ -18,6 +18,15 @@ from reference.profiles import PROFILES
 from reference.rules import MaskRule
 from reference.tokens import MaskBatch
 
+
+class EngineNotAvailableError(ImportError):
+    """An adapter's engine is not installed, is another version than the adapter knows, or lacks what it calls.
+
+    Raised when the adapter is imported or made. It is then reported as not available: neither a failure nor a pass. The
+    message says what was found, what is needed, and how to get it.
+    """
+
+
 Layout = Literal["dense", "bits", "bounds", "blocks"]
 """How a mask is laid out in memory; SPEC.md, layouts. The suite judges ``dense``."""
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.implementations import ImplementationError, load_implementation
+from harness.implementations import ImplementationError, NotAvailableError, load_implementation, short_names
 
-BUILTIN = {"triton": "json:dumps", "eager": "json:JSONEncoder.encode"}
+NAMES = {"eager": "json:JSONEncoder.encode", "triton": "json:dumps"}
 
 
 def _load(spec: str, root: Path) -> object:
-    return load_implementation("--mask-impl", spec, "mm_conformance.nothing", BUILTIN, root)
+    return load_implementation("--mask-impl", spec, NAMES, root)
 
 
 def test_a_module_beside_the_caller_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,6 +26,20 @@ def test_short_names_are_followed(tmp_path: Path) -> None:
 
     assert _load("triton", tmp_path) is json.dumps
     assert _load("eager", tmp_path) is json.JSONEncoder.encode
+
+
+def test_a_project_declares_short_names_installed_or_not(tmp_path: Path) -> None:
+    text = '[project]\nname = "x"\n[project.entry-points."mm_conformance.masks"]\nmine = "mine:build"\n'
+    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+    assert short_names("mm_conformance.masks", tmp_path)["mine"] == "mine:build"
+    assert "mine" not in short_names("mm_conformance.caches", tmp_path)
+    assert list(short_names("pytest11", tmp_path / "nowhere")) == sorted(short_names("pytest11", tmp_path))
+
+
+def test_what_needs_another_engine_is_not_available(tmp_path: Path) -> None:
+    (tmp_path / "missing_engine_of_this_test.py").write_text("raise RecursionError('needs engine >= 3, found 2')\n")
+    with pytest.raises(NotAvailableError, match=r"--mask-impl .*: not available: needs engine >= 3, found 2"):
+        load_implementation("--mask-impl", "missing_engine_of_this_test:build", {}, tmp_path, RecursionError)
 
 
 @pytest.mark.parametrize(

@@ -379,8 +379,8 @@ def test_a_tree_without_test_lists_has_its_lists_in_the_root(tmp_path: Path) -> 
 
 def test_a_folder_and_a_file_can_be_named(tmp_path: Path) -> None:
     _write(tmp_path, {"a/l0_a.yml": _yaml("l0_a", "u"), "b.txt": "u SKIP\n", "waives.txt": "no waiver"})
-    assert [f.rule for f in lint_tree(tmp_path, lists=tmp_path / "a", waives=tmp_path / "b.txt")] == ["no-link"]
-    assert lint_tree(tmp_path / "a", lists=tmp_path / "a/l0_a.yml") == []
+    assert [f.rule for f in lint_tree(tmp_path, lists=[tmp_path / "a"], waives=[tmp_path / "b.txt"])] == ["no-link"]
+    assert lint_tree(tmp_path / "a", lists=[tmp_path / "a/l0_a.yml"]) == []
 
 
 def test_what_cannot_be_read_is_found_with_its_rule_and_the_rest_is_checked(tmp_path: Path) -> None:

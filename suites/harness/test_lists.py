@@ -313,13 +313,13 @@ def test_what_is_no_list_is_refused_with_file_and_line(
 def test_bytes_that_are_no_text_are_refused_with_their_line(tmp_path: Path) -> None:
     (tmp_path / "l0_x.yml").write_bytes(HEAD.encode() + b"- \xff\n")
     with pytest.raises(ListError, match=r"l0_x.yml:3: cannot be read: the byte 0xff is not UTF-8; save the file"):
-        read_lists(tmp_path)
+        read_lists([tmp_path])
 
 
 def test_a_folder_that_is_named_as_a_list_is_refused(tmp_path: Path) -> None:
     (tmp_path / "l0_x.yml").mkdir()
     with pytest.raises(ListError, match=r"l0_x.yml:1: cannot be read"):
-        read_lists(tmp_path)
+        read_lists([tmp_path])
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
@@ -424,7 +424,7 @@ def test_the_blocks_that_the_machine_meets_are_active_and_all_if_it_meets_none()
 
 
 def test_the_lists_of_this_project_are_lists() -> None:
-    found = read_lists(ROOT / "test_lists")
+    found = read_lists([ROOT / "test_lists"])
     assert {"l0_cpu", "l0_b200"} <= set(found)
     assert found["l0_b200"].platform == "b200"
     assert found["l0_b200"].unmet(MACHINE) == ["gpu is NVIDIA H200, not *b200*"]

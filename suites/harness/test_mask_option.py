@@ -9,9 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from harness.exits import ExitCode
+from harness.records import read_manifest
 from reference.contracts import as_mask_implementation
 from reference.rules import MaskRule
 from reference.tokens import MaskBatch
+from suites.harness.conftest import run_folders
 from suites.mask.checks import check_dense
 from suites.strategies.masks import MaskCase, request
 
@@ -93,6 +96,43 @@ def test_what_cannot_be_loaded_is_a_usage_error(engine: pytest.Pytester, spec: s
     run = engine.runpytest_subprocess("--mask-impl", spec)
     assert run.ret == pytest.ExitCode.USAGE_ERROR
     assert message in run.stderr.str()
+
+
+def test_an_engine_that_is_not_installed_is_neither_passed_nor_failed(engine: pytest.Pytester) -> None:
+    engine.makepyfile(adapter="from reference.contracts import EngineNotAvailableError as E\nraise E('needs engine >= 3')\n")
+    run = engine.runpytest_subprocess("--mask-impl", "adapter:build")
+    assert run.ret == ExitCode.NOT_AVAILABLE
+    assert "--mask-impl adapter:build: not available: needs engine >= 3" in run.stdout.str() + run.stderr.str()
+    assert not (engine.path / "runs").exists()
+
+
+def test_an_engine_that_finds_out_when_it_is_made_is_not_available(engine: pytest.Pytester) -> None:
+    engine.makepyfile(
+        adapter="""
+        from reference.contracts import EngineNotAvailableError
+
+        class Masks:
+            def __init__(self):
+                raise EngineNotAvailableError("needs a function that engine 2 lacks")
+
+            def build(self, batch, rule): ...
+        """
+    )
+    run = engine.runpytest_subprocess("--mask-impl", "adapter:Masks")
+    assert run.ret == ExitCode.NOT_AVAILABLE
+    assert "needs a function that engine 2 lacks" in run.stdout.str() + run.stderr.str()
+
+
+def test_only_one_of_the_three_is_judged(engine: pytest.Pytester) -> None:
+    engine.makepyfile(test_other="def test_nothing_of_masks(): raise AssertionError\n")
+    (engine.path / "test_lists" / "l0_x.yml").write_text("version: 0.0.1\nl0_x:\n- tests: [test_it.py, test_other.py]\n")
+    run = engine.runpytest_subprocess("-m", "l0_x", "--only", "masks", "--mask-impl", "eager", "-k", "gemma4-full")
+    assert run.ret == ExitCode.OK
+    (folder,) = run_folders(engine)
+    manifest = read_manifest(folder)
+    assert manifest.implementations == {"--mask-impl": "eager"}
+    assert {test.id.split("::")[0] for test in manifest.tests} == {"test_it.py"}
+    assert engine.runpytest_subprocess("--only", "caches", "--mask-impl", "eager").ret == ExitCode.USAGE
 
 
 def test_an_engine_beside_the_caller_is_judged_profile_by_profile(engine: pytest.Pytester) -> None:

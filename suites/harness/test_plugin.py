@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from harness.__main__ import main
-from suites.harness.conftest import ROOT
+from suites.harness.conftest import ROOT, statuses
 
 Project = Callable[..., pytest.Pytester]
 
@@ -311,6 +311,20 @@ def test_a_waiver_of_one_platform_leaves_the_tests_of_another_list(project: Proj
     other = "version: 0.0.1\nl0_y:\n- tests: ['suites/test_it.py::test_b']\n"
     (made.path / "test_lists" / "l0_y.yml").write_text(other, encoding="utf-8")
     made.runpytest_inprocess("-m", "l0_x or l0_y").assert_outcomes(passed=2)
+
+
+def test_lists_and_waivers_of_ones_own_stand_beside_the_projects(project: Project) -> None:
+    made = project(TWO)
+    own = made.mkdir("own")
+    (own / "l0_own.yml").write_text("version: 0.0.1\nl0_own:\n- tests: ['suites/test_it.py::test_b']\n", encoding="utf-8")
+    (own / "waives.txt").write_text(f"suites/test_it.py::test_b SKIP ({LINK})\n", encoding="utf-8")
+    both = ["--test-lists=test_lists", "--test-lists=own", "--waives-file=waives.txt", "--waives-file=own/waives.txt"]
+    made.runpytest_inprocess("-m", "l0_own or l0_x", *both)
+    assert statuses(made) == {"test_a": "passed", "test_b": "skipped by waiver"}
+    (own / "l0_x.yml").write_text("version: 0.0.1\nl0_x:\n- tests: [suites]\n", encoding="utf-8")
+    run = made.runpytest_inprocess(*both)
+    assert run.ret == pytest.ExitCode.USAGE_ERROR
+    run.stderr.fnmatch_lines(["*own/l0_x.yml:1: is another list l0_x beside *test_lists/l0_x.yml; rename one of them"])
 
 
 def test_two_waivers_of_one_test_stop_the_run(project: Project) -> None:
