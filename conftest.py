@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 import harness
 from harness.device import DeviceError, choose_device
 from harness.exits import ExitCode
-from harness.implementations import ImplementationError, NotAvailableError, load_implementation, short_names
+from harness.implementations import OPTIONS, ImplementationError, NotAvailableError, load_implementation, short_names
 from harness.statuses import not_run
 
 if TYPE_CHECKING:
@@ -31,10 +32,10 @@ pytest_plugins = ["harness.plugin", "pytester"]
 
 ROOT = Path(harness.__file__).parents[1]
 
-OPTIONS = {
-    "masks": ("--mask-impl", "triton", "mask builder"),
-    "caches": ("--cache-impl", "gemma4", "encoder cache"),
-    "stores": ("--store-impl", "tensor-lru", "tensor store"),
+DEFAULTS = {
+    "masks": ("triton", "mask builder"),
+    "caches": ("gemma4", "encoder cache"),
+    "stores": ("tensor-lru", "tensor store"),
 }
 
 # Examples of drawn tensors have no deadline: the first one compiles kernels. A mask case is large by design.
@@ -57,9 +58,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("conformance")
-    for kind, (option, default, what) in OPTIONS.items():
+    for kind, (default, what) in DEFAULTS.items():
         group.addoption(
-            option,
+            OPTIONS[kind],
             metavar="MODULE:ATTRIBUTE",
             default=default,
             help=f"the {what} under test (default: {default}), or a short name: {', '.join(_names(kind))}",
@@ -68,6 +69,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--only",
         choices=tuple(OPTIONS),
         help="judge only this of the three: the tests of the others, and those that judge none of them, are left out",
+    )
+    group.addoption(
+        "--profile",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="judge a mask builder by this profile, whatever it claims; can be given more than once",
     )
 
 
@@ -83,10 +91,12 @@ def pytest_configure(config: pytest.Config) -> None:
     adapters = {"masks": as_mask_implementation, "caches": as_cache_implementation, "stores": as_store_implementation}
     run = run_of(config)
     only = config.getoption("--only")
+    profiles = config.getoption("--profile")
     if only is not None:
         run.options += ["--only", only]
         run.concerns = lambda item: _FIXTURES[only] in getattr(item, "fixturenames", ())
-    for kind, (option, default, what) in OPTIONS.items():
+    for kind, (default, what) in DEFAULTS.items():
+        option = OPTIONS[kind]
         if only not in (None, kind):
             if config.getoption(option) != default:
                 raise pytest.UsageError(f"--only {only} judges no {what}; leave out {option} or --only")
@@ -94,7 +104,11 @@ def pytest_configure(config: pytest.Config) -> None:
         spec = config.getoption(option)
         try:
             found = load_implementation(option, spec, _names(kind), config.invocation_params.dir, EngineNotAvailableError)
-            config.stash[_STASH[kind]] = adapters[kind](found, spec)
+            implementation = adapters[kind](found, spec)
+            if kind == "masks" and profiles:
+                claims = replace(implementation.claims, profiles=frozenset(profiles))
+                implementation = replace(implementation, claims=claims)
+            config.stash[_STASH[kind]] = implementation
         except NotAvailableError as error:
             pytest.exit(str(error), returncode=ExitCode.NOT_AVAILABLE)
         except EngineNotAvailableError as error:
@@ -104,12 +118,15 @@ def pytest_configure(config: pytest.Config) -> None:
         except Exception as error:  # making the object runs the user's code
             raise pytest.UsageError(f"{option} {spec}: {type(error).__name__}: {error}") from error
         run.implementations[option] = spec
+        if about := getattr(found, "about", None):
+            run.about[option] = str(about)
         run.options += [option, spec] * (spec != default)
+    run.options += [f"--profile={name}" for name in profiles]
     run.device = DEVICE.in_words()
     run.requirements = _requirements(config.rootpath / "SPEC.md")
     if not os.environ.get("CI") and not config.getoption("--hypothesis-profile"):
         # A kept example is a failure of one implementation, and a riddle for the next.
-        judged = re.sub(r"[^\w.-]+", "-", "-".join(config.getoption(option) for option, _, _ in OPTIONS.values()))
+        judged = re.sub(r"[^\w.-]+", "-", "-".join(config.getoption(option) for option in OPTIONS.values()))
         database = DirectoryBasedExampleDatabase(config.rootpath / ".hypothesis" / "examples" / judged)
         settings.register_profile("dev", settings.get_profile("dev"), database=database)
         settings.load_profile("dev")

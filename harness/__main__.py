@@ -1,4 +1,4 @@
-"""The command line: ``python -m harness machine | lint | render | mutants``."""
+"""The command line: ``python -m harness machine | lint | render | mutants | matrix``."""
 
 from __future__ import annotations
 
@@ -69,6 +69,18 @@ def main(arguments: list[str] | None = None) -> int:
     mutants.add_argument("--out", type=Path, default=Path("runs/mutants"), metavar="DIR", help="default: runs/mutants")
     mutants.add_argument("--report", default="suites.mutants.report", metavar="MODULE", help=argparse.SUPPRESS)
     mutants.set_defaults(run=_mutants)
+
+    matrix = commands.add_parser("matrix", help="several implementations side by side: requirement by implementation")
+    matrix.add_argument(
+        "candidates",
+        nargs="+",
+        metavar="[KIND/]NAME[@PROFILE,...]",
+        help="a short name, or masks/, caches/ or stores/ with one or with MODULE:ATTRIBUTE; "
+        "behind @ the profiles that masks are judged by, whatever they claim",
+    )
+    matrix.add_argument("--list", default="l0_b200", metavar="LIST", help="that each is judged by (default: l0_b200)")
+    matrix.add_argument("--out", type=Path, default=Path("runs/matrix"), metavar="DIR", help="default: runs/matrix")
+    matrix.set_defaults(run=_matrix)
 
     chosen = parser.parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = chosen.run
@@ -160,6 +172,18 @@ def _mutants(chosen: argparse.Namespace) -> int:
     except ValueError as error:
         return _refuse(error)
     return int(ended)
+
+
+def _matrix(chosen: argparse.Namespace) -> int:
+    from harness.implementations import ImplementationError
+    from harness.matrix import candidate, run
+
+    root = Path()
+    try:
+        candidates = [candidate(text, root) for text in chosen.candidates]
+        return run(candidates, chosen.list, chosen.out, root, lambda line: print(line, flush=True))
+    except ImplementationError as error:
+        return _refuse(error)
 
 
 def _refuse(why: object) -> int:

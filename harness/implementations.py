@@ -11,6 +11,9 @@ from pathlib import Path
 
 from harness.nearest import nearest
 
+OPTIONS = {"masks": "--mask-impl", "caches": "--cache-impl", "stores": "--store-impl"}
+"""Option that chooses the implementation, by kind."""
+
 
 class ImplementationError(Exception):
     """What was named cannot be had; the message says why and what would do."""

@@ -189,6 +189,7 @@ class Run:
         lists: The lists by name.
         machine: Properties of this machine.
         implementations: What is under test, option -> name; set by conftest.py, as the following are.
+        about: What they say of themselves, likewise.
         device: In words.
         options: The options that choose it, for replay commands.
         requirements: Requirement -> its sentence.
@@ -201,6 +202,7 @@ class Run:
         self.lists = lists
         self.machine = machine_properties()
         self.implementations: dict[str, str] = {}
+        self.about: dict[str, str] = {}
         self.device = ""
         self.options: list[str] = []
         self.requirements: dict[str, str] = {}
@@ -375,6 +377,7 @@ class Run:
             ],
             conditions=self.config.getoption("--conditions"),
             implementations=self.implementations,
+            about=self.about,
             device=self.device,
             machine=self.machine,
             versions={version.package: version.version for version in versions()},

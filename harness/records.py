@@ -101,6 +101,7 @@ class Manifest(msgspec.Struct, frozen=True):
         universe: Ids that the lists select, over all shards, in the order of collection.
         tests: What this run, or shard, is to run.
         shard: Which shard it is; None for a whole run.
+        about: What the implementations say of themselves: option -> text.
         version: Of this format.
     """
 
@@ -120,6 +121,7 @@ class Manifest(msgspec.Struct, frozen=True):
     universe: list[str]
     tests: list[TestRecord]
     shard: Shard | None = None
+    about: dict[str, str] = {}  # msgspec copies it
     version: int = 1
 
 

@@ -184,7 +184,7 @@ def index_html(conformance: Conformance) -> bytes:
         most_pictures=PICTURES,
         message_limit=MESSAGE,
         text_limit=TEXT,
-        policy=_policy(style, script),
+        policy=policy(style, script),
         style=style,
         script=script,
     ).encode()
@@ -215,7 +215,8 @@ def _reasons(tests: Iterable[TestResult]) -> list[Reason]:
     ]
 
 
-def _policy(style: Markup, script: Markup) -> str:
+def policy(style: Markup, script: Markup) -> str:
+    """The content security policy of a page with one style and one script."""
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
     return (
         f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; img-src data:; "
