@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
+from reference.contracts import made
 from reference.params import MultimodalParams
 
 Encoder = Callable[[Sequence[MultimodalParams]], Sequence[Tensor]]
@@ -128,7 +129,7 @@ class CacheClaims:
         store: Has ``store``, a :class:`TensorStore`, whose bytes and entries are then checked.
 
     Raises:
-        ValueError: A layout is unknown.
+        ValueError: A layout is unknown, or there is none.
     """
 
     layouts: frozenset[str] = frozenset(LAYOUTS)
@@ -143,6 +144,8 @@ class CacheClaims:
         unknown = sorted(self.layouts - set(LAYOUTS))
         if unknown:
             raise ValueError(f"claims.layouts names {unknown}, expected a subset of {list(LAYOUTS)}")
+        if not self.layouts:
+            raise ValueError(f"claims.layouts is empty, expected at least one of {list(LAYOUTS)}")
 
 
 @dataclass(frozen=True)
@@ -176,11 +179,12 @@ def as_store_implementation(candidate: object, name: str) -> StoreImplementation
 
 
 def as_cache_implementation(candidate: object, name: str) -> CacheImplementation:
-    """Adapts an object with ``make`` and, optionally, ``claims``.
+    """Adapts an object with ``make`` and, optionally, ``claims``; or a class of such objects, made without arguments.
 
     Raises:
-        TypeError: It has no ``make``, or its claims are no :class:`CacheClaims`.
+        TypeError: It has no ``make``, its class needs arguments, or its claims are no :class:`CacheClaims`.
     """
+    candidate = made(candidate, name)
     make = getattr(candidate, "make", None)
     if not callable(make):
         raise TypeError(f"{name} is a {type(candidate).__name__}, expected an object with make(encoder, max_bytes, warn)")

@@ -144,11 +144,7 @@ def as_mask_implementation(candidate: object, name: str) -> MaskImplementation:
     Raises:
         TypeError: The candidate is none of these, or its claims are no :class:`Claims`.
     """
-    if inspect.isclass(candidate):
-        needed = [p.name for p in inspect.signature(candidate).parameters.values() if p.default is p.empty and p.kind < 2]
-        if needed:
-            raise TypeError(f"{name} is a class that needs the arguments {needed}; name an object of it instead")
-        candidate = candidate()
+    candidate = made(candidate, name)
     build = getattr(candidate, "build", None)
     if callable(build):
         claims = getattr(candidate, "claims", Claims())
@@ -163,6 +159,21 @@ def as_mask_implementation(candidate: object, name: str) -> MaskImplementation:
             f"{name} is a {type(candidate).__name__}, expected a callable build(batch, rule) or an object with build"
         )
     return MaskImplementation(name, Claims(), _with_layout(candidate))
+
+
+def made(candidate: object, name: str) -> object:
+    """An object of a class that was plugged in; anything else as it is.
+
+    Raises:
+        TypeError: The class needs arguments.
+    """
+    if not inspect.isclass(candidate):
+        return candidate
+    needed = [p.name for p in inspect.signature(candidate).parameters.values() if p.default is p.empty and p.kind < 2]
+    if needed:
+        raise TypeError(f"{name} is a class that needs the arguments {needed}; name an object of it instead")
+    found: object = candidate()
+    return found
 
 
 def _with_layout(build: Callable[..., Any]) -> Callable[..., Any]:

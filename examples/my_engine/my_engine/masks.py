@@ -1,4 +1,4 @@
-"""A mask builder of one's own, plugged in by --mask-impl examples.my_engine:MyMasks."""
+"""The masks of an engine of one's own, plugged in by --mask-impl my_engine.masks:MyMasks."""
 
 import torch
 

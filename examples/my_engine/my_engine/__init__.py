@@ -1,0 +1,1 @@
+"""An engine that plugs its masks and its cache into the suite."""
