@@ -33,7 +33,7 @@ def build(implementation: MaskImplementation, batch: MaskBatch, rule: MaskRule) 
     """
     mask: Any = implementation.build(batch, rule, layout="dense")
     name = implementation.name
-    assert isinstance(mask, Tensor), f"{name} returned a {type(mask).__name__}, expected a bool tensor"
+    assert type(mask) is Tensor, f"{name} returned a {type(mask).__name__}, expected a torch.Tensor, and no subclass"
     assert mask.dtype is torch.bool, f"{name} returned dtype {mask.dtype}, expected torch.bool"
     assert mask.dim() == 1, f"{name} returned shape {tuple(mask.shape)}, expected one dimension: the packed batch"
     assert mask.numel() == batch.cells, (
@@ -58,10 +58,11 @@ def check_dense(
     """
     rule = rule_of(profile, case)
     batch = case.batch(device)
-    before = snapshot(batch)
+    before, versions = snapshot(batch), _versions(batch)
     with PoisonedAllocations(pattern) as memory:
         got = build(implementation, batch, rule)
     changed = [name for name, kept in before.items() if not torch.equal(kept, _memory(getattr(batch, name)))]
+    changed += [name for name, version in versions.items() if version != getattr(batch, name)._version]
     assert not changed, f"{implementation.name} wrote into its inputs: {', '.join(changed)}"
     disturbed = memory.disturbed()
     assert disturbed is None, f"{implementation.name} wrote outside of its memory: {disturbed}"
@@ -72,8 +73,17 @@ def check_dense(
 
 def snapshot(batch: MaskBatch) -> dict[str, Tensor]:
     """A copy of the whole memory under every input, the elements between and around the tokens included."""
+    return {name: _memory(tensor).clone() for name, tensor in _inputs(batch)}
+
+
+def _versions(batch: MaskBatch) -> dict[str, int]:
+    """How often torch has written each input: what is put back was written too."""
+    return {name: tensor._version for name, tensor in _inputs(batch)}
+
+
+def _inputs(batch: MaskBatch) -> list[tuple[str, Tensor]]:
     names = ("token_types", "prefix_types", "item_ids", "prefix_item_ids")
-    return {name: _memory(getattr(batch, name)).clone() for name in names if getattr(batch, name) is not None}
+    return [(name, tensor) for name in names if (tensor := getattr(batch, name)) is not None]
 
 
 def _memory(tensor: Tensor) -> Tensor:

@@ -97,8 +97,9 @@ def test_token_types_gigabytes_apart_are_found(mask_impl: MaskImplementation, de
     stride = 2**30 + 5
     memory = torch.empty(4 * stride + 1, dtype=torch.int8, device=device)
     types = memory.as_strided((5,), (stride,))
-    types.copy_(torch.tensor([0, 1, 1, 2, 0]))
-    batch = MaskBatch(types, [5], item_ids=torch.tensor([0, 1, 1, 1, 0], device=device))
+    memory[:64] = 0  # text, where an index that has wrapped at 2**31 or 2**32 lands
+    types.copy_(torch.tensor([0, 1, 1, 2, 1]))
+    batch = MaskBatch(types, [5], item_ids=torch.tensor([0, 1, 1, 1, 1], device=device))
     for profile in mask_impl.claims.profile_names:
         rule = PROFILES[profile].rule(2)
         got, want = build(mask_impl, batch, rule), packed_mask(batch, rule).view(torch.uint8)

@@ -42,13 +42,6 @@ CONTROLS = table(
 """Implementations without a fault, sent the same way: the suite must pass them."""
 
 HOLES = {
-    "MASK-BASE-1": ("wrong-for-the-first-call",),
-    "MASK-BLOB-1": ("walk-back-once",),
-    "MASK-GATE-1": ("gate-all-in-words-refused", "gate-default-pattern"),
-    "MASK-GATE-3": ("gate-video-is-no-vision", "gate-first-request-decides"),
-    "MASK-INPUT-3": ("written-and-restored",),
-    "MASK-OFFSET-1": ("offset-in-32-bits-unsigned",),
-    "MASK-PACK-1": ("chunk-of-two-requests", "subclass-of-tensor"),
     "CACHE-ACCOUNT-1": ("batch-charged",),
     "CACHE-ACCOUNT-2": ("evicted-kept-behind-the-store",),
     "CACHE-ALIAS-1": ("twins-share",),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from hypothesis import strategies as st
@@ -19,6 +19,8 @@ from reference.contracts import Claims
 from reference.profiles import Profile
 from reference.rules import MaskRule, Order, Overlay, Prefix, Segmentation
 from reference.tokens import MaskBatch
+
+T = TypeVar("T")
 
 DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
@@ -154,8 +156,9 @@ class MaskCase:
         if not self.odd_ids:
             return [ord(item) for item in items]
         bits = int(self.others.dtype.lstrip("uint"))
+        far, most, near = -(2 ** (bits - 2)), 2 ** (bits - 1) - 1, 2 ** max(bits // 2 - 16, 0)
         # Neighbours that a narrower or a floating type takes for equal, the ends of the range, 0 and -1.
-        odd = [2 ** (bits - 2) + 1, 2 ** (bits - 2), 0, -1, 2 ** (bits - 1) - 1, -(2 ** (bits - 1)), 1 - 2 ** (bits - 1)]
+        odd = [far + near, far, 0, most, most - 1, -1, -most - 1]
         return [odd[ord(item) - ord("a")] if item in "abcdefg" else ord(item) % 64 + 2 for item in items]
 
 
@@ -176,36 +179,62 @@ def request(types: str, items: str = "", cached: int = 0) -> Request:
 @st.composite
 def mask_cases(draw: st.DrawFn, profile: Profile | None = None) -> MaskCase:
     """Draws cases; ``profile`` decides whether there is a window, default sometimes."""
-    windowed = draw(st.booleans()) if profile is None else profile.window is not None
-    window = draw(st.sampled_from(WINDOWS)) if windowed else None
+    windows = _WINDOWS_OR_NONE if profile is None else _WINDOWS if profile.window is not None else st.none()
+    window = draw(windows)
     count = draw(_REQUESTS)
-    segments = _segments(window)
-    requests = tuple(draw(_request(segments, MOST_TOKENS // count)) for _ in range(count))
-    return MaskCase(
-        requests,
-        window,
-        prefix_known=any(r.cached for r in requests) and draw(st.booleans()),
-        trailing=draw(_TRAILING),
-        tokens=draw(_PLACEMENTS),
-        others=draw(_PLACEMENTS),
-        odd_ids=draw(st.booleans()),
-    )
+    tokens, others = draw(_TOKENS), draw(_OTHERS)
+    trailing, odd_ids = draw(_REST)
+    # Mostly each segment is an item of its own, so that two images can touch; but one item may hold several segments,
+    # of one type or of two, side by side or apart.
+    shared = 9 if others.stride == 0 else draw(_SHARED_ITEMS)
+    position = draw(_POSITIONS)
+    requests = tuple(_request(draw, slot, window, MOST_TOKENS // count, shared, position) for slot in range(count))
+    if tokens.stride == 0:
+        kind = next((r.types[0] for r in requests if r.types), "0")
+        requests = tuple(replace(r, types=kind * len(r.types)) for r in requests)
+        trailing = kind * len(trailing)
+    known = any(r.cached for r in requests) and draw(st.booleans())
+    return MaskCase(requests, window, known, trailing, tokens, others, odd_ids)
+
+
+def _request(draw: st.DrawFn, slot: int, window: int | None, most: int, shared: int, position: int) -> Request:
+    (_, count), (_, cut) = draw(_COUNTS[slot]), draw(_CUTS[slot])
+    if cut == "nothing":
+        return Request("", "")
+    drawn = [draw(_segments(window, slot, index)) for index in range(count)]
+    types = "".join(kind * length for _, _, kind, length in drawn)[:most]
+    items = "".join(chr(ord("a") + index // shared) * length for _, index, _, length in drawn)[:most]
+    places = _places(types, items, cut)
+    return Request(types, items, places[position % len(places)] if places else 0)
+
+
+def _places(types: str, items: str, cut: str) -> list[int]:
+    """Where a request may be cut: the lengths that its prefix may have, none for 0."""
+    if cut in ("last", "all"):
+        return [len(types) - (cut == "last")]
+    edges = {i for i in range(1, len(types)) if (types[i], items[i]) != (types[i - 1], items[i - 1])}
+    inside = {i for i in range(1, len(types)) if types[i] in "12" and types[i - 1] in "12"}
+    places = {
+        "none": set(),
+        "edge": edges,
+        "seam": edges & inside or edges,
+        "inside": inside,
+        "tile": inside & set(range(16, MOST_TOKENS, 16)) or inside,
+        "late": {i for i in inside if i + 1 not in inside},
+    }
+    return sorted(places[cut])
 
 
 @st.composite
 def large_cases(draw: st.DrawFn, profile: Profile) -> MaskCase:
     """Cases of realistic sizes, each a little slow: images and windows of hundreds of tokens, long rows, many requests."""
-    kind = draw(st.sampled_from(("requests", "blob", "window", "window", "cut", "wide")))
+    kind = draw(st.sampled_from(("requests", "blob", "blob", "window", "window", "cut", "wide", "wide")))
     window = draw(st.sampled_from((3, 100, 512, 700, 1024, 1500, 4096, 4500))) if profile.window is not None else None
     if kind == "requests":
-        some = st.sampled_from([request(t) for t in ("0", "1", "11", "1|1", "01|10", "2", "0|", "3")] + [Request("", "")])
-        requests: tuple[Request, ...] = tuple(draw(st.lists(some, min_size=13, max_size=90)))
+        requests: tuple[Request, ...] = tuple(_SMALL[index] for index in draw(_MANY))
     elif kind == "blob":
-        before, blob, after = (
-            draw(st.sampled_from((0, 1, 9))),
-            draw(st.sampled_from((201, 256, 280))),
-            draw(st.integers(0, 3)),
-        )
+        before, blob, after = draw(_BLOBS)
+        window = None if window is None else draw(st.sampled_from((3, 17, 100, blob - 1, blob, blob + 1)))
         types = "0" * before + draw(st.sampled_from("12")) * blob + "0" * after
         requests = (request(types, "a" * len(types)),)
     elif kind == "cut":
@@ -220,52 +249,51 @@ def large_cases(draw: st.DrawFn, profile: Profile) -> MaskCase:
         types = draw(st.sampled_from(("0", "3"))) * (keys - queries) + draw(st.sampled_from(("0", "1"))) * queries
         requests = (request(types, "a" * keys, keys - queries),)
     known = any(r.cached for r in requests) and (kind == "cut" or draw(st.booleans()))
-    return MaskCase(requests, window, prefix_known=known, tokens=draw(_PLACEMENTS), others=draw(_PLACEMENTS))
+    return MaskCase(requests, window, prefix_known=known, tokens=draw(_TOKENS), others=draw(_OTHERS))
 
 
-# One draw instead of several wherever choices are independent: a draw costs more than anything else here.
-_REQUESTS = st.sampled_from((1,) * 20 + (2,) * 12 + (3,) * 5 + (5, 5))
-_TRAILING = st.sampled_from(("", "", "0", "1", "2130"))
-_PLACEMENTS = st.sampled_from(
-    [Placement(dtype, stride, offset) for offset in (0, 0, 1, 5) for stride in (1, 1, 2, 3, 0) for dtype in DTYPES]
+# Hypothesis spends five examples of six on copying between draws of one case that look alike to it, which they do if their
+# elements are equal. No two draws of a case are alike here: a draw that every request makes holds the number of the request.
+# And one draw instead of several wherever choices are independent: a draw costs more than anything else here.
+_MOST_REQUESTS = 5
+_WINDOWS, _WINDOWS_OR_NONE = st.sampled_from(WINDOWS), st.sampled_from((None,) * len(WINDOWS) + WINDOWS)
+_REQUESTS = st.sampled_from((1,) * 17 + (2,) * 12 + (3,) * 6 + (_MOST_REQUESTS,) * 2)
+_REST = st.sampled_from([(trailing, odd_ids) for trailing in ("", "", "0", "1", "2130") for odd_ids in (False, True)])
+_TOKENS, _OTHERS = (
+    st.sampled_from(
+        [Placement(dtype, stride, offset) for offset in offsets for stride in (1, 1, 1, 2, 2, 3, 3, 0) for dtype in DTYPES]
+    )
+    for offsets in ((0, 1, 1, 5), (0, 1, 1, 6))
 )
-_CUTS = st.sampled_from(("none",) * 6 + ("edge",) * 4 + ("inside",) * 6 + ("all", "nothing"))
+_SHARED_ITEMS = st.sampled_from((1, 1, 1, 1, 2, 3, 9))
+
+
+def _slots(values: Sequence[T]) -> list[st.SearchStrategy[tuple[int, T]]]:
+    """A strategy for each request."""
+    return [st.sampled_from([(slot, value) for value in values]) for slot in range(_MOST_REQUESTS)]
+
+
+_COUNTS = _slots((1, 1, 2, 2, 2, 3, 3, 4))
+_CUTS = _slots(
+    ("none",) * 5
+    + ("edge",) * 2
+    + ("seam",) * 4
+    + ("inside",) * 4
+    + ("tile", "late", "late", "last", "last", "all", "nothing")
+)
+_POSITIONS = st.integers(0, MOST_TOKENS)
 
 
 @cache
-def _segments(window: int | None) -> st.SearchStrategy[list[tuple[str, int]]]:
-    """Lists of (type, length): short segments, those around the window, and those that end at the edge of a tile."""
+def _segments(window: int | None, slot: int, index: int) -> st.SearchStrategy[tuple[int, int, str, int]]:
+    """Segments of a type and a length: short ones, those around the window, and those that end at the edge of a tile.
+
+    The simplest has two tokens: of one the only mask is that it sees itself.
+    """
     around = (1, 2) if window is None else (window - 1, window, window + 1, 2 * window + 1)
     edges = (15, 16, 17, 64, 129)
-    lengths = sorted(length for length in (1, 1, 2, 2, 3, 4, 5, 7, *around, *around, *edges) if 0 < length < MOST_TOKENS)
-    return st.lists(st.sampled_from([(kind, length) for length in lengths for kind in "0112233"]), min_size=1, max_size=5)
-
-
-@st.composite
-def _request(draw: st.DrawFn, segments: st.SearchStrategy[list[tuple[str, int]]], most: int) -> Request:
-    drawn = draw(segments)
-    types = "".join(kind * length for kind, length in drawn)[:most]
-    # Mostly each segment is an item of its own, so that two images can touch; but one item may hold several segments,
-    # of one type or of two, side by side or apart.
-    shared = draw(_SHARED_ITEMS)
-    items = "".join(chr(ord("a") + index // shared) * length for index, (_, length) in enumerate(drawn))[:most]
-    cut = draw(_CUTS)
-    if cut == "nothing":
-        return Request("", "")
-    cached = 0
-    if cut == "all":
-        cached = len(types)
-    elif cut == "edge":
-        edges = [i for i in range(1, len(types)) if (types[i], items[i]) != (types[i - 1], items[i - 1])]
-        cached = edges[draw(_POSITIONS) % len(edges)] if edges else 0
-    elif cut == "inside":
-        inside = [index for index in range(1, len(types)) if types[index] in "12" and types[index - 1] in "12"]
-        cached = inside[draw(_POSITIONS) % len(inside)] if inside else 0
-    return Request(types, items, cached)
-
-
-_SHARED_ITEMS = st.sampled_from((1, 1, 1, 2, 3, 9))
-_POSITIONS = st.integers(0, MOST_TOKENS)
+    lengths = sorted(length for length in (1, 1, 2, 3, 4, 5, 7, *around, *around, *edges) if 0 < length < MOST_TOKENS)
+    return st.sampled_from([(slot, index, kind, length) for length in (2, *lengths) for kind in "0112123"])
 
 
 def _wide_request(text: int, blob: str, tail: str) -> Request:
@@ -278,11 +306,16 @@ def _wide_request(text: int, blob: str, tail: str) -> Request:
 _WIDE_REQUESTS = st.sampled_from(
     [
         (_wide_request(text, blob, tail), *after)
-        for after in ((), (request("1|1"),))
+        for after in ((), (request("1|1"),), (request("0011"),))
         for tail in ("0", "11", "0110")
         for blob in ("", "2" * 7, "1" * 300)
         for text in (2050, 4100, 4110)
     ]
+)
+_SMALL = [*(request(t) for t in ("0", "1", "11", "1|1", "01|10", "2", "0|", "3")), Request("", "")]
+_MANY = st.binary(min_size=13, max_size=90).map(lambda drawn: [index % len(_SMALL) for index in drawn])
+_BLOBS = st.sampled_from(
+    [(before, blob, after) for before in (0, 1, 9) for blob in (201, 256, 280, 300) for after in (0, 1, 3)]
 )
 
 rules = st.builds(
