@@ -18,6 +18,14 @@ from reference.profiles import PROFILES
 from reference.rules import MaskRule
 from reference.tokens import MaskBatch
 
+
+class NotAvailableError(ImportError):
+    """An engine that an adapter calls is not installed, too old, or lacks the function that the adapter needs.
+
+    The message says what was found, what is needed, and the pip line that would bring it.
+    """
+
+
 Layout = Literal["dense", "bits", "bounds", "blocks"]
 """How a mask is laid out in memory; SPEC.md, layouts. The suite judges ``dense``."""
 
