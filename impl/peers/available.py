@@ -35,21 +35,23 @@ def require(distribution: str, specifier: str = "", *, pip: str = "") -> Version
     return found
 
 
-def lacks(distribution: str, what: str, specifier: str = "", *, pip: str = "") -> NotAvailableError:
-    """The error of an engine that is installed, and has no such function in this version.
+def lacks(distribution: str, what: str, error: Exception, specifier: str = "", *, pip: str = "") -> NotAvailableError:
+    """The error of an engine that is installed, and whose function cannot be had in this version.
 
     Args:
         distribution: What pip calls the engine.
         what: The function, with its module.
+        error: What looking for it raised.
         specifier: Versions that are known to have it.
         pip: As for :func:`require`.
 
     Returns:
-        The error, to be raised.
+        The error, to be raised from ``error``.
     """
     found = metadata.version(distribution)
     needed = f"{distribution}{specifier}"
-    return NotAvailableError(f"{distribution} {found} has no {what}, expected {needed}; {_pip_line(needed, pip)}")
+    why = f"{type(error).__name__}: {error}"
+    return NotAvailableError(f"{distribution} {found} gives no {what} ({why}), expected {needed}; {_pip_line(needed, pip)}")
 
 
 def _pip_line(needed: str, pip: str) -> str:

@@ -19,7 +19,7 @@ from reference.tokens import MaskBatch, Segment, TokenType
 try:
     from torch.nn.attention.flex_attention import and_masks, create_mask, or_masks
 except ImportError as error:
-    raise lacks("torch", "torch.nn.attention.flex_attention.create_mask", ">=2.9") from error
+    raise lacks("torch", "torch.nn.attention.flex_attention.create_mask", error, ">=2.9") from error
 
 MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 """``(batch, head, query, key) -> visible``, as FlexAttention calls it; the query counts from the first new token."""

@@ -33,7 +33,7 @@ try:
     from transformers.models.gemma4.configuration_gemma4 import Gemma4TextConfig
     from transformers.models.gemma4.modeling_gemma4 import Gemma4ForConditionalGeneration
 except ImportError as error:
-    raise lacks("transformers", str(error.name or error), ">=5.13") from error
+    raise lacks("transformers", "create_masks_for_generate of Gemma 3 and Gemma 4", error, ">=5.13") from error
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 NO_WINDOW = 4096

@@ -32,7 +32,7 @@ try:
     )
     from transformers.models.gemma4_unified.modeling_gemma4_unified import Gemma4UnifiedModel
 except ImportError as error:
-    raise lacks("transformers", "gemma4_unified", ">=5.24") from error
+    raise lacks("transformers", "Gemma4UnifiedModel", error, ">=5.24") from error
 
 TINY: dict[str, Any] = {
     "vocab_size": 8,

@@ -26,7 +26,7 @@ try:
     from transformers.models.gemma3.configuration_gemma3 import Gemma3TextConfig
     from transformers.models.gemma3.modeling_gemma3 import create_masks_for_vision_model, get_block_sequence_ids_for_mask
 except ImportError as error:
-    raise lacks("transformers", "create_masks_for_vision_model in modeling_gemma3", ">=5.13") from error
+    raise lacks("transformers", "create_masks_for_vision_model in modeling_gemma3", error, ">=5.13") from error
 
 
 class Packed:
