@@ -3,7 +3,8 @@
 Tried on mlx-vlm 0.7.10 with mlx 0.32.4.
 
 It claims its own profiles: blobs on full-attention layers too, and added behind the window. It departs behind a cached
-prefix: the overlay is dropped there, whole blobs included, so that the queries of a later chunk are causal.
+prefix: the overlay is dropped there, whole blobs included. It never cuts a prompt with images into chunks unless audio is
+in it too, but an image of a later turn stands behind the prefix that is reused.
 """
 
 from __future__ import annotations
