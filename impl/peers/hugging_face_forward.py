@@ -88,7 +88,7 @@ class Unified(PerRequest):
 
 
 @lru_cache(maxsize=64)
-def _unified(window: int, bidirectional: str | None) -> nn.Module:
+def _unified(window: int, bidirectional: str | None) -> Any:
     text = Gemma4UnifiedTextConfig(**TINY, sliding_window=window, use_bidirectional_attention=bidirectional)
     model = Gemma4UnifiedModel(Gemma4UnifiedConfig(text_config=text, vision_config=None, audio_config=None))
     model.language_model.register_forward_pre_hook(_stop, with_kwargs=True)
@@ -114,7 +114,7 @@ class Embedding(PerRequest):
 
 
 @lru_cache(maxsize=64)
-def _text_model(kind: str, window: int, bidirectional: bool) -> nn.Module:
+def _text_model(kind: str, window: int, bidirectional: bool) -> Any:
     tiny = TINY | {"layer_types": [kind], "num_hidden_layers": 1}
     model = Gemma3TextModel(Gemma3TextConfig(**tiny, sliding_window=window, use_bidirectional_attention=bidirectional))
     model.layers[0].register_forward_pre_hook(_stop, with_kwargs=True)

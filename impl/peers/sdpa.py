@@ -41,7 +41,7 @@ def _seen(packed: Tensor, segment: Segment) -> Tensor:
     key = torch.zeros((1, 1, segment.keys, 8), device=packed.device)
     position = torch.arange(segment.keys, device=packed.device)
     weights = []
-    for columns in position.split(COLUMNS):
+    for columns in torch.split(position, COLUMNS):
         value = (position[:, None] == columns).to(query.dtype)[None, None]
         weights.append(scaled_dot_product_attention(query, key, value, attn_mask=mask)[0, 0])
     return torch.cat(weights, dim=1) > 0

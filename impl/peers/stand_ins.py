@@ -49,7 +49,7 @@ class StandIn(metaclass=_Anything):
         return False
 
     @staticmethod
-    def named(name: str) -> type[StandIn]:
+    def named(name: str) -> Any:
         """A class of its own, so that ``isinstance`` tells two of them apart."""
         return _Anything(name, (StandIn,), {})
 
