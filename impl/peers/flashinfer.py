@@ -1,6 +1,7 @@
 """FlashInfer's bits: our eager mask through its ``segment_packbits``, which begins every request on a byte.
 
-Tried on flashinfer-python 0.7.4 up to its call: its kernels need a GPU, which no machine that it was tried on had.
+Written against flashinfer-python 0.7.4, and not run yet: its kernels need a GPU, and what they need a compiler for CUDA.
+It narrows the offsets of requests to 32 bits, so that a batch of 2^31 cells or more must fail.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class FlashInferMasks:
         """As :meth:`reference.contracts.MaskBuilder.build`."""
         check(batch, rule, layout)
         ends = [0, *(segment.first_cell + segment.cells for segment in batch.segments())]
-        indptr = torch.tensor(ends, dtype=torch.int32, device=batch.device)
+        indptr = torch.tensor(ends, dtype=torch.int64, device=batch.device)  # which it narrows to 32 bits
         bits, bytes_indptr = segment_packbits(EAGER.build(batch, rule), indptr, bitorder="little")
         return packed_from_bits(batch, bits, bytes_indptr)
 

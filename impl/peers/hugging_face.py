@@ -44,7 +44,8 @@ NO_WINDOW = 4096
 class Cache:
     """What the mask functions ask of a cache: P keys are held, on every layer alike.
 
-    A sliding layer of a real cache holds its last W - 1 keys only; the columns of the others are hidden from every row.
+    A sliding layer of a real cache holds its last W - 1 keys only. Under WINDOW-LAST no row sees the others; under OR-LAST
+    a cached part of a blob would be lost with them, which the mask functions are not to blame for.
     """
 
     prefix: int

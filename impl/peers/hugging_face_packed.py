@@ -1,10 +1,11 @@
 """Hugging Face transformers, a packed batch in one call: sequences are told apart by ``position_ids``, as in training.
 
-Tried on transformers 5.24.0.
+Tried on transformers 5.13.0 and 5.24.0.
 
-It departs in sliding layers: positions are mapped to their own sequence before the blob is looked up, and the blob ids
-are those of the whole batch. Each request but the first thus reads the blobs of the batch's first tokens. Full-attention
-layers are right.
+5.24.0 departs in sliding layers: positions are mapped to their own sequence before the blob is looked up, while the blob
+ids are those of the whole batch, so that every request but the first reads the blobs of the batch's first tokens. 5.13.0
+is right there and departs in full-attention layers: an image at the end of a request and one at the beginning of the
+next see each other.
 """
 
 from __future__ import annotations
