@@ -38,7 +38,7 @@ except (ImportError, AttributeError) as error:
     raise lacks("vllm", "compute_kv_seq_mask and compute_mm_prefix_ranges", error, ">=0.33", pip=PIP) from error
 
 MODALITY = {TokenType.IMAGE: "image", TokenType.VIDEO: "video"}
-TILE = 64
+ROWS, TILE = 64, 256
 
 
 @triton.jit
@@ -46,19 +46,20 @@ def _paint(
     result,
     ranges,
     prefix,
+    queries,
     keys,
     WINDOW: tl.constexpr,
     RANGES: tl.constexpr,
     CLAMP: tl.constexpr,
+    ROWS: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """One row of the mask, tile by tile."""
-    row = tl.program_id(0).to(tl.int64)
-    position = tl.full([1, 1], 0, tl.int64) + prefix + row
+    """A block of rows of the mask, tile by tile, as an attention kernel walks over it."""
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     for start in range(0, keys, TILE):
         columns = start + tl.arange(0, TILE)
         mask = compute_kv_seq_mask(
-            position,
+            prefix + rows,
             columns,
             0,
             keys,
@@ -68,8 +69,8 @@ def _paint(
             MAX_MM_RANGES=RANGES,
             MM_PREFIX_CLAMP_SW=CLAMP,
         )
-        cells = tl.reshape(mask, [TILE])
-        tl.store(result + row * keys + columns, cells.to(tl.uint8), mask=columns < keys)
+        cells = result + rows.to(tl.int64) * keys + columns[None, :]
+        tl.store(cells, mask.to(tl.uint8), mask=(rows < queries) & (columns[None, :] < keys))
 
 
 class VllmMasks(PerRequest):
@@ -84,14 +85,16 @@ class VllmMasks(PerRequest):
         clamp = rule.order is Order.WINDOW_LAST
         ranges = self._ranges(batch, rule, segment, clamp) if rule.overlay is Overlay.VISION else []
         mask = torch.empty((segment.queries, segment.keys), dtype=torch.uint8, device=batch.device)
-        _paint[(segment.queries,)](
+        _paint[(triton.cdiv(segment.queries, ROWS),)](
             mask,
             torch.tensor(ranges or [(0, 0)], dtype=torch.int32, device=batch.device),
             segment.prefix,
+            segment.queries,
             segment.keys,
             WINDOW=rule.window or 0,
             RANGES=len(ranges),
             CLAMP=clamp,
+            ROWS=ROWS,
             TILE=TILE,
         )
         return mask.view(torch.bool)
