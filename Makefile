@@ -3,7 +3,11 @@ BIN := .venv/bin
 # Without an NVIDIA driver: the CPU build of torch.
 CONSTRAINTS := $(if $(shell command -v nvidia-smi 2>/dev/null),,--constraint constraints-cpu.txt)
 
-.PHONY: test lint bench mutants clean
+# The engines of impl/peers that want gigabytes of others, most for a GPU: an adapter loads one module of each.
+PEERS := .venv-peers/bin
+ENGINES := vllm==0.33.0 sglang==0.5.23 mlx-vlm==0.7.10
+
+.PHONY: test lint bench mutants peers clean
 
 # Runs a list of test_lists/, for example: make l0_b200 ARGS="--mask-impl eager"
 l0_% nightly_%: .venv/installed
@@ -17,6 +21,11 @@ test: lint
 # Known-bad implementations through the suite, as a page and as JSON.
 mutants: .venv/installed
 	$(BIN)/python -m harness mutants $(ARGS)
+
+# The adapters to other engines, with the engines. Then for one of them:
+#   .venv-peers/bin/python -m pytest suites/mask --mask-impl impl.peers.vllm:VLLM
+peers: .venv-peers/installed
+	$(PEERS)/python -m pytest suites/impl/test_peers.py $(ARGS)
 
 lint: .venv/installed
 	$(BIN)/ruff check .
@@ -33,5 +42,11 @@ bench: .venv/installed
 	$(BIN)/python -m pip install --quiet $(CONSTRAINTS) --editable '.[lint,test,witness]'
 	touch $@
 
+.venv-peers/installed: pyproject.toml constraints-cpu.txt
+	$(PYTHON) -m venv .venv-peers
+	$(PEERS)/python -m pip install --quiet $(CONSTRAINTS) --editable '.[peers]'
+	$(PEERS)/python -m pip install --quiet --no-deps $(ENGINES)
+	touch $@
+
 clean:
-	rm -rf .venv build runs *.egg-info
+	rm -rf .venv .venv-peers build runs *.egg-info

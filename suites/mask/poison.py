@@ -62,7 +62,10 @@ class PoisonedAllocations(TorchFunctionMode):
         made = func(*args, **(kwargs or {}))
         if func not in _EMPTY | _FILLED or not isinstance(made, Tensor) or made.numel() == 0:
             return made
-        size = made.untyped_storage().nbytes()
+        try:
+            size = made.untyped_storage().nbytes()
+        except (NotImplementedError, RuntimeError):  # under torch.vmap a tensor has no memory of its own
+            return made
         memory = torch.full((size + 2 * CANARY,), self.pattern, dtype=torch.uint8, device=made.device)
         self._allocations.append((memory, size))
         inner = memory[CANARY : CANARY + size].view(made.dtype)
