@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from harness.statuses import not_run
 from impl.peers import stand_ins
 from impl.peers.available import lacks, require
-from reference.contracts import MaskImplementation, EngineNotAvailableError, as_mask_implementation
+from reference.contracts import EngineNotAvailableError, MaskImplementation, as_mask_implementation
 from reference.dense import packed_mask
 from reference.profiles import PROFILES
 from suites.mask.checks import build, rule_of
