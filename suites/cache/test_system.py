@@ -1,15 +1,58 @@
-"""An encoder cache against its model: whole histories of batches."""
+"""An encoder cache against its model: histories of batches of one kind, and of all."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
+from harness.statuses import not_claimed
 from reference.cache_contracts import CacheImplementation
 from suites.cache.encoder import ROW_BYTES
 from suites.cache.judge import Judge
-from suites.strategies.caches import BUDGETS, batches, layouts_of
+from suites.strategies.caches import (
+    BUDGETS,
+    CacheRequest,
+    Item,
+    batches,
+    few_layouts,
+    mixed_batches,
+    served_layouts,
+    uncut_layouts,
+)
+
+
+@pytest.mark.requirement("CACHE-KEY-1")
+@given(words=st.lists(st.integers(-(2**31), 2**31 - 1), min_size=8, max_size=8), bit=st.integers(0, 255))
+def test_items_whose_hashes_differ_in_one_bit_are_two(cache_impl: CacheImplementation, words: list[int], bit: int) -> None:
+    others = [*words]
+    others[bit // 32] ^= -(2**31) if bit % 32 == 31 else 1 << bit % 32
+    layout = served_layouts(cache_impl.claims)[0]
+    one, other = (CacheRequest(layout, (Item(n, hashed=tuple(hashed)),)) for n, hashed in enumerate((words, others)))
+    judge = Judge(cache_impl, 2 * ROW_BYTES)
+    judge.embed([one])
+    judge.embed([other])
+    assert judge.embed([one, other]) == []
+
+
+@pytest.mark.requirement("CACHE-ENCODE-3", "CACHE-ORDER-2")
+@given(data=st.data())
+def test_a_batch_of_every_modality_costs_two_calls(cache_impl: CacheImplementation, data: st.DataObject) -> None:
+    judge = Judge(cache_impl, 1000 * ROW_BYTES)
+    for batch in data.draw(st.lists(mixed_batches(cache_impl.claims), min_size=1, max_size=3), label="history"):
+        judge.embed(batch)
+
+
+@pytest.mark.requirement("CACHE-FALLBACK-1", "CACHE-VIDEO-1")
+@given(data=st.data())
+def test_each_modality_that_is_encoded_whole_warns_once(cache_impl: CacheImplementation, data: st.DataObject) -> None:
+    layouts = uncut_layouts(cache_impl.claims)
+    if not layouts:
+        not_claimed("a layout that is not cut")
+    judge = Judge(cache_impl, 1000 * ROW_BYTES)
+    for batch in data.draw(st.lists(batches(layouts, collisions=False), min_size=2, max_size=8), label="history"):
+        judge.embed(batch)
 
 
 class SystemMachine(RuleBasedStateMachine):
@@ -21,7 +64,7 @@ class SystemMachine(RuleBasedStateMachine):
     def start(self, budget: tuple[int, int], data: st.DataObject) -> None:
         rows, odd = budget
         self.judge = Judge(self.implementation, rows * ROW_BYTES + odd)
-        self.layouts = data.draw(layouts_of(self.implementation.claims), label="layouts")
+        self.layouts = data.draw(few_layouts(self.implementation.claims), label="layouts")
 
     @rule(data=st.data())
     def embed(self, data: st.DataObject) -> None:

@@ -49,19 +49,6 @@ HOLES = {
     "MASK-INPUT-3": ("written-and-restored",),
     "MASK-OFFSET-1": ("offset-in-32-bits-unsigned",),
     "MASK-PACK-1": ("chunk-of-two-requests", "subclass-of-tensor"),
-    "CACHE-ACCOUNT-1": ("batch-charged",),
-    "CACHE-ACCOUNT-2": ("evicted-kept-behind-the-store",),
-    "CACHE-ALIAS-1": ("twins-share",),
-    "CACHE-ENCODE-3": ("one-call-a-modality",),
-    "CACHE-FALLBACK-1": ("warns-once-in-all",),
-    "CACHE-KEY-1": ("hash-first-word", "hash-sixteen-bits", "modality-forgotten", "name-for-hash"),
-    "CACHE-KEY-3": ("no-input-refused", "uneven-refused"),
-    "CACHE-ORDER-1": ("rows-as-integers",),
-    "CACHE-PROGRESS-1": ("empty-batch-refused",),
-    "CACHE-RESIDUAL-1": ("grid-without-time",),
-    "CACHE-RESIDUAL-2": ("request-lists-cut", "runtime-kept"),
-    "CACHE-STORE-3": ("refused-is-a-use",),
-    "CACHE-STORE-6": ("half-precision-uncopied",),
 }
 """Mutants that the suite does not fail yet, by requirement: each is a hole in it. docs/mutation.md says why."""
 
