@@ -9,9 +9,10 @@ from pathlib import Path
 
 from impl.cache import GEMMA4, TensorLRUCache
 from impl.masks import EAGER
+from suites.cache.cachetools_store import CachetoolsStore
 from suites.mutants.caches import CACHE_MUTANTS
 from suites.mutants.cheats import CHEATS
-from suites.mutants.correct import REWRAPPED
+from suites.mutants.correct import REWRAPPED, CopyingStore, LengthlessKeys, TwoCalls
 from suites.mutants.gating import GATING_MUTANTS
 from suites.mutants.gpu import GPU_MUTANTS
 from suites.mutants.kernels import KERNEL_MUTANTS
@@ -36,6 +37,10 @@ CONTROLS = table(
         Mutant("right-eager", "mask", "none", "nothing is wrong", "", lambda folder: EAGER),
         Mutant("right-oracle", "mask", "none", "the oracle in other clothes", "", lambda folder: REWRAPPED),
         Mutant("right-cache", "cache", "none", "nothing is wrong", "", lambda folder: GEMMA4),
+        Mutant("right-lengthless-keys", "cache", "none", "keys lack the length", "", lambda folder: LengthlessKeys()),
+        Mutant("right-two-calls", "cache", "none", "as TensorRT-LLM's", "", lambda folder: TwoCalls()),
+        Mutant("right-cachetools", "store", "none", "nothing is wrong", "", lambda folder: CachetoolsStore),
+        Mutant("right-copying-store", "store", "none", "copies both ways", "", lambda folder: CopyingStore),
         Mutant("right-store", "store", "none", "nothing is wrong", "", lambda folder: TensorLRUCache),
     ]
 )
