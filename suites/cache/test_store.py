@@ -26,18 +26,25 @@ def tensor_of(version: int, size: int, dtype: torch.dtype) -> Tensor:
     return torch.full((size // dtype.itemsize,), version % 251, dtype=dtype)
 
 
-def _uses() -> st.SearchStrategy[list[tuple[str, str]]]:
-    return st.lists(st.tuples(st.sampled_from(("get", "put", "refused put", "pop")), st.sampled_from("abcd")), max_size=8)
+@st.composite
+def uses(draw: st.DrawFn) -> tuple[int, list[tuple[str, str]]]:
+    """How many entries fit, and what is done to a full store: uses of its keys, then newcomers that leave some of them."""
+    entries = draw(st.integers(2, 4))
+    action = st.sampled_from(("get", "put", "refused put", "pop"))
+    done = draw(st.lists(st.tuples(action, st.sampled_from("abcd"[:entries])), min_size=1, max_size=8))
+    newcomers = "xyz"[: draw(st.integers(1, entries - 1))]
+    return entries, [*(("put", key) for key in "abcd"[:entries]), *done, *(("put", key) for key in newcomers)]
 
 
 @pytest.mark.requirement("CACHE-STORE-3", "CACHE-STORE-5")
-@given(entries=st.integers(2, 4), uses=_uses(), newcomers=st.integers(1, 3))
+@given(drawn=uses())
 def test_what_was_used_longest_ago_leaves_first(
-    store_impl: StoreImplementation, device: str, entries: int, uses: list[tuple[str, str]], newcomers: int
+    store_impl: StoreImplementation, device: str, drawn: tuple[int, list[tuple[str, str]]]
 ) -> None:
     """A refused put is no use. Entries of one byte, so that every newcomer drives out one; what is left is popped."""
+    entries, history = drawn
     store, model = store_impl.make(entries), StoreModel(entries)
-    for action, key in [*(("put", key) for key in "abcd"[:entries]), *uses, *(("put", key) for key in "xyz"[:newcomers])]:
+    for action, key in history:
         if action == "get":
             store.get(key)
             model.get(key)
