@@ -53,8 +53,8 @@ def test_what_was_used_longest_ago_leaves_first(
             model.pop(key)
         else:
             size = 1 if action == "put" else entries + 1
-            store.put(key, torch.zeros(size, dtype=torch.uint8, device=device))
-            model.put(key, 0, size)
+            taken = store.put(key, torch.zeros(size, dtype=torch.uint8, device=device))
+            assert taken == model.put(key, 0, size)
     assert [key for key in "abcdxyz" if store.pop(key) is not None] == sorted(model.entries)
 
 
