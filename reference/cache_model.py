@@ -59,10 +59,12 @@ class ModelItem:
 
     Attributes:
         key: What identifies its embedding; None if the request cannot be keyed.
+        slot: The same but for the length: items that collide may take each other's place in the cache (CACHE-KEY-5).
         size: Bytes of its embedding.
     """
 
     key: Hashable | None
+    slot: Hashable | None
     size: int
 
 
@@ -99,21 +101,25 @@ class Obligation:
 class SystemModel:
     """What an encoder cache of any eviction policy owes, as long as it keeps what fits.
 
-    An item is *certain* to be cached if everything that was ever offered to the cache fits into its budget together, and
-    *possible* if it was offered at all. Beyond that the model does not guess what a policy evicts.
+    An item is *certain* to be cached if everything that was ever offered to the cache fits into its budget together and
+    it never met another one of its slot, and *possible* if it was offered at all. Beyond that the model does not guess
+    what a policy evicts, nor whether its keys tell colliding items apart.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self.offered: dict[Hashable, int] = {}
+        self.met: dict[Hashable, set[Hashable]] = {}
 
     def clear(self) -> None:
         """Forgets everything: no item is possible any more."""
         self.offered.clear()
+        self.met.clear()
 
-    def certain(self, key: Hashable | None) -> bool:
+    def certain(self, item: ModelItem) -> bool:
         """Whether the item must be cached."""
-        return key in self.offered and sum(self.offered.values()) <= self.max_bytes
+        alone = self.met.get(item.slot) == {item.key}
+        return alone and item.key in self.offered and sum(self.offered.values()) <= self.max_bytes
 
     def possible(self, key: Hashable | None) -> bool:
         """Whether the item can be cached."""
@@ -128,13 +134,15 @@ class SystemModel:
         """
         owed = Obligation()
         scheduled: set[Hashable] = set()
+        for item in (item for request in batch for item in request.items if item.key is not None):
+            self.met.setdefault(item.slot, set()).add(item.key)
         for r, request in enumerate(batch):
-            ready = [self.certain(i.key) or (batch_duplicates and i.key in scheduled) for i in request.items]
+            ready = [self.certain(i) or (batch_duplicates and i.key in scheduled) for i in request.items]
             maybe = [self.possible(i.key) or i.key in scheduled for i in request.items]
             if request.whole:
                 if all(ready):
                     owed.forbidden |= {(r, i) for i in range(len(ready))}
-                elif any(self.certain(i.key) for i in request.items):
+                elif not all(maybe) and any(self.certain(i) for i in request.items):
                     owed.partial.add(r)
                 if any(self.possible(i.key) for i in request.items) and len(maybe) > 1:
                     owed.possibly_partial.add(r)

@@ -59,7 +59,9 @@ def item_checksums(param: MultimodalParams, weights: Hashable) -> list[tuple[int
         raise MisalignedError(f"multimodal_data has the fields {sorted(data)}, expected one modality")
     lengths = data[EMBEDDING_LENGTHS]
     views = _items(modality, data[modality], lengths)
-    hashes = param.multimodal_input.multimodal_hashes if param.multimodal_input else [None] * len(lengths)
+    hashes: Sequence[object] = param.multimodal_input.multimodal_hashes if param.multimodal_input else []
+    if not _is_residual(param) and len(hashes) != len(lengths):
+        hashes = [None] * len(lengths)  # a request that cannot be keyed
     if not len(views) == len(lengths) == len(hashes):
         raise MisalignedError(f"{len(views)} items, {len(lengths)} lengths, {len(hashes)} hashes")
     common = (modality, data.get(KWARGS_HASH), weights)
@@ -67,6 +69,23 @@ def item_checksums(param: MultimodalParams, weights: Hashable) -> list[tuple[int
         (_checksum([common, view, content, length]), length)
         for view, content, length in zip(views, hashes, lengths, strict=True)
     ]
+
+
+def _is_residual(param: MultimodalParams) -> bool:
+    """Whether items of the request were cut out; what holds for all of it must be whole, and what belongs to its run gone.
+
+    Raises:
+        MisalignedError: It is not.
+    """
+    whole = param.multimodal_data["prompt_token_ids"]
+    if whole != [len(whole)] * len(whole):
+        raise MisalignedError(f"prompt_token_ids, which are of the request and not of its items, were cut to {whole}")
+    if len(param.multimodal_data[EMBEDDING_LENGTHS]) == len(whole):
+        return False
+    for name in ("multimodal_runtime", "mm_item_order", "encoder_event"):
+        if getattr(param, name) is not None:
+            raise MisalignedError(f"a residual has the {name} of its source")
+    return True
 
 
 def _items(modality: str, fields: dict[str, Any], lengths: Sequence[int]) -> list[Any]:

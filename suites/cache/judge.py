@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import is_dataclass
 from typing import Any
 
 import torch
@@ -12,7 +13,6 @@ from torch import Tensor
 
 from reference.cache_contracts import CacheImplementation
 from reference.cache_model import ModelItem, ModelRequest, Obligation, SystemModel
-from reference.params import MultimodalParams
 from suites.cache.encoder import ROW_BYTES, RecordingEncoder, item_checksums, rows_of
 from suites.strategies.caches import CacheRequest
 
@@ -52,21 +52,23 @@ class Judge:
         kept = copy.deepcopy(params)
         items = [item_checksums(param, self._weights) for param in params]
         owed = self.model.embed([self._as_model(r) for r in batch], batch_duplicates=self.claims.batch_duplicates)
-        calls_before = len(self.encoder.calls)
+        calls_before, held = len(self.encoder.calls), self._held()
 
         results = self.system.embed(params)
 
         assert len(results) == len(batch), f"{len(results)} results, expected {len(batch)}, one a request"
         for index, (request, result) in enumerate(zip(items, results, strict=True)):
             self._check_result(index, request, result)
+            result.fill_(-7)  # ruins whatever shares memory with it: a later result now, an entry in the next batch
         assert same(params, kept), "the requests were written to"
         calls = [Counter(call) for call in self.encoder.calls[calls_before:]]
+        assert len(calls) <= MOST_CALLS, f"{len(calls)} encoder calls, expected at most {MOST_CALLS}"
+        encoded: Counter[int] = sum(calls, Counter())
         keys = [[request.key(item, self._weights) for item in request.items] for request in batch]
-        self._check_encodes(items, keys, owed, calls)
+        self._check_encodes(items, keys, owed, encoded)
+        self._check_hits(items, keys, encoded, held)
         self._check_warnings(batch, owed.partial, owed.possibly_partial)
         self._check_store()
-        for result in results:
-            result.fill_(-7)  # whatever shares memory with a result is ruined now, and the next batch shows it
         return calls
 
     def update_weights(self) -> None:
@@ -83,26 +85,32 @@ class Judge:
             assert (len(self.system.store), self.system.store.current_bytes) == (0, 0), "cleared, yet something is held"
 
     def _as_model(self, request: CacheRequest) -> ModelRequest:
-        items = [ModelItem(request.key(item, self._weights), item.length * ROW_BYTES) for item in request.items]
+        keys = [request.key(item, self._weights) for item in request.items]
+        items = [
+            ModelItem(key, key and key[0], item.length * ROW_BYTES) for key, item in zip(keys, request.items, strict=True)
+        ]
         return ModelRequest(items, request.whole(self.claims))
+
+    def _held(self) -> int:
+        """Bytes that are cached, at most."""
+        return int(self.system.store.current_bytes) if self.claims.store else self._max_bytes
 
     def _check_result(self, index: int, items: list[tuple[int, int]], result: Tensor) -> None:
         want = torch.cat([rows_of(checksum, length) for checksum, length in items])
         where = f"request {index} of items {[length for _, length in items]} rows long"
         assert isinstance(result, Tensor), f"{where}: got a {type(result).__name__}"
         assert result.shape == want.shape, f"{where}: got shape {tuple(result.shape)}, expected {tuple(want.shape)}"
+        assert result.dtype == want.dtype, f"{where}: got {result.dtype}, expected {want.dtype}, as the encoder returned"
         wrong = (result != want).any(1).nonzero().flatten().tolist()
         assert not wrong, f"{where}: rows {wrong} are not those of its items in item order"
 
     def _check_encodes(
         self,
         items: list[list[tuple[int, int]]],
-        keys: list[list[object]],
+        keys: Sequence[Sequence[Hashable | None]],
         owed: Obligation,
-        calls: list[Counter[int]],
+        encoded: Counter[int],
     ) -> None:
-        assert len(calls) <= MOST_CALLS, f"{len(calls)} encoder calls, expected at most {MOST_CALLS}"
-        encoded: Counter[int] = sum(calls, Counter())
         allowed: Counter[int] = Counter()
         for r, request in enumerate(items):
             for i, (checksum, _) in enumerate(request):
@@ -116,6 +124,22 @@ class Judge:
                 f"the item at (request, item) {places} was encoded {times} times, expected at most {allowed[checksum]}: "
                 "it is cached, or stands earlier in the batch"
             )
+
+    def _check_hits(
+        self,
+        items: list[list[tuple[int, int]]],
+        keys: Sequence[Sequence[Hashable | None]],
+        encoded: Counter[int],
+        held: int,
+    ) -> None:
+        hits = {
+            key: length * ROW_BYTES
+            for request, names in zip(items, keys, strict=True)
+            for (checksum, length), key in zip(request, names, strict=True)
+            if not encoded[checksum]
+        }
+        served = sum(hits.values())
+        assert served <= held, f"{served} bytes were served without an encode, and at most {held} were held"
 
     def _check_warnings(self, batch: Sequence[CacheRequest], partial: set[int], possible: set[int]) -> None:
         self._warned |= {batch[r].modality for r in partial}
@@ -134,8 +158,8 @@ class Judge:
 
 def same(one: Any, other: Any) -> bool:
     """Whether two structures of requests, dicts, lists and tensors are equal."""
-    if isinstance(one, MultimodalParams):
-        return same(vars(one), vars(other))
+    if is_dataclass(one):
+        return type(one) is type(other) and same(vars(one), vars(other))
     if isinstance(one, Tensor):
         return isinstance(other, Tensor) and one.dtype == other.dtype and torch.equal(one, other)
     if isinstance(one, dict):

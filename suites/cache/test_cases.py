@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from typing import Any
 
 import pytest
@@ -10,10 +11,10 @@ import torch
 
 from harness.statuses import not_claimed
 from reference.cache_contracts import LAYOUTS, CacheImplementation
-from reference.cache_model import SystemModel
+from reference.cache_model import ModelItem, ModelRequest, SystemModel
 from suites.cache.encoder import ROW_BYTES, RecordingEncoder, item_checksums
 from suites.cache.judge import Judge
-from suites.strategies.caches import CacheRequest, Item
+from suites.strategies.caches import COLLIDING, FLAWS, CacheRequest, Item
 
 A, B, C = Item(1, length=2, size=2), Item(2, length=3, size=3), Item(3, length=4, size=1)
 PLENTY = 1000 * ROW_BYTES
@@ -88,7 +89,7 @@ def test_a_full_hit_writes_nothing(cache_impl: CacheImplementation, monkeypatch:
 @pytest.mark.requirement("CACHE-KEY-5", "CACHE-KEY-1")
 def test_a_hit_of_another_length_is_a_miss(cache_impl: CacheImplementation) -> None:
     """C08: X of 3 rows and Y of 2 share a hash; alone, in turn, and in one batch."""
-    x, y = Item(1, length=3, size=2, hashed=77), Item(2, length=2, size=2, hashed=77)
+    x, y = COLLIDING
     judge = _judge(cache_impl, "gemma4-image")
     judge.embed([_of("gemma4-image", y)])
     assert judge.embed([_of("gemma4-image", x)]) == [_encodes(_of("gemma4-image", x))]
@@ -108,9 +109,10 @@ def test_other_options_are_another_item(cache_impl: CacheImplementation) -> None
 
 
 @pytest.mark.requirement("CACHE-KEY-3")
-def test_an_unkeyable_request_is_encoded_each_time_and_not_written(cache_impl: CacheImplementation) -> None:
+@pytest.mark.parametrize("flaw", FLAWS)
+def test_an_unkeyable_request_is_encoded_each_time_and_not_written(cache_impl: CacheImplementation, flaw: str) -> None:
     judge = _judge(cache_impl, "gemma4-image")
-    unkeyable = _of("gemma4-image", A, options=None)
+    unkeyable = _of("gemma4-image", A, B, flaw=flaw)
     for _ in range(2):
         assert judge.embed([unkeyable]) == [_encodes(unkeyable)]
     if cache_impl.claims.store:
@@ -167,12 +169,12 @@ def test_clearing_gives_every_byte_back(cache_impl: CacheImplementation) -> None
 @pytest.mark.requirement("CACHE-MATES-1", "CACHE-RESIDUAL-1")
 @pytest.mark.parametrize("layout", ["gemma4-audio", "whisper-audio", "pixtral-image"])
 def test_an_entry_does_not_depend_on_its_neighbours(cache_impl: CacheImplementation, layout: str) -> None:
-    """C34, C35: a short clip beside a long one, then alone; and the other way round."""
+    """C34, C35: a short clip and a long one, together or alone, after either of them or both."""
     short, long = Item(1, length=2, size=1), Item(2, length=3, size=4)
-    for first, second in ((_of(layout, short, long), _of(layout, short)), (_of(layout, short), _of(layout, long, short))):
+    for first, second in product(((short,), (long,), (short, long), (long, short)), repeat=2):
         judge = _judge(cache_impl, layout)
-        judge.embed([first])
-        judge.embed([second])
+        judge.embed([_of(layout, *first)])
+        judge.embed([_of(layout, *second)])
 
 
 @pytest.mark.requirement("CACHE-ORDER-1", "CACHE-ORDER-2")
@@ -188,12 +190,24 @@ def test_results_stand_in_request_order_whatever_the_modality(cache_impl: CacheI
 def test_the_model_does_not_guess_what_a_policy_evicts() -> None:
     """The judge's own teeth: certain only while everything offered fits, possible only if it was offered and fits alone."""
     model = SystemModel(5)
-    model.offered = {"a": 2, "b": 3}
-    assert model.certain("a")
-    model.offered["c"] = 1
-    assert not model.certain("a")
+    a, b, c = (ModelItem(name, f"slot of {name}", size) for name, size in (("a", 2), ("b", 3), ("c", 1)))
+    model.embed([ModelRequest([a, b])], batch_duplicates=True)
+    assert model.certain(a)
+    model.embed([ModelRequest([c])], batch_duplicates=True)
+    assert not model.certain(a)
     assert model.possible("a")
     assert not model.possible("d")
+
+
+def test_the_model_does_not_guess_whether_colliding_items_take_each_others_place() -> None:
+    model = SystemModel(5)
+    one, other = ModelItem("one", "slot", 2), ModelItem("other", "slot", 3)
+    model.embed([ModelRequest([one])], batch_duplicates=True)
+    assert model.certain(one)
+    model.embed([ModelRequest([other])], batch_duplicates=True)
+    assert not model.certain(one)
+    assert not model.certain(other)
+    assert model.possible("one")
 
 
 @pytest.mark.needs_claim("store")

@@ -26,6 +26,38 @@ def tensor_of(version: int, size: int, dtype: torch.dtype) -> Tensor:
     return torch.full((size // dtype.itemsize,), version % 251, dtype=dtype)
 
 
+@st.composite
+def uses(draw: st.DrawFn) -> tuple[int, list[tuple[str, str]]]:
+    """How many entries fit, and what is done to a full store: uses of its keys, then newcomers that leave some of them."""
+    entries = draw(st.integers(2, 4))
+    action = st.sampled_from(("get", "put", "refused put", "pop"))
+    done = draw(st.lists(st.tuples(action, st.sampled_from("abcd"[:entries])), min_size=1, max_size=8))
+    newcomers = "xyz"[: draw(st.integers(1, entries - 1))]
+    return entries, [*(("put", key) for key in "abcd"[:entries]), *done, *(("put", key) for key in newcomers)]
+
+
+@pytest.mark.requirement("CACHE-STORE-3", "CACHE-STORE-5")
+@given(drawn=uses())
+def test_what_was_used_longest_ago_leaves_first(
+    store_impl: StoreImplementation, device: str, drawn: tuple[int, list[tuple[str, str]]]
+) -> None:
+    """A refused put is no use. Entries of one byte, so that every newcomer drives out one; what is left is popped."""
+    entries, history = drawn
+    store, model = store_impl.make(entries), StoreModel(entries)
+    for action, key in history:
+        if action == "get":
+            store.get(key)
+            model.get(key)
+        elif action == "pop":
+            store.pop(key)
+            model.pop(key)
+        else:
+            size = 1 if action == "put" else entries + 1
+            taken = store.put(key, torch.zeros(size, dtype=torch.uint8, device=device))
+            assert taken == model.put(key, 0, size)
+    assert [key for key in "abcdxyz" if store.pop(key) is not None] == sorted(model.entries)
+
+
 class StoreMachine(RuleBasedStateMachine):
     """Every rule does the same to a store and to its model, and compares."""
 
@@ -126,21 +158,31 @@ def test_every_counter_is_the_models(store_impl: StoreImplementation, device: st
 
 @pytest.mark.needs_claim("copies")
 @pytest.mark.requirement("CACHE-STORE-6", "CACHE-ACCOUNT-1")
-@given(rows=st.integers(1, 6), first=st.integers(0, 5), take=st.integers(1, 6), step=st.integers(1, 3), flip=st.booleans())
+@given(
+    dtype=DTYPES,
+    rows=st.integers(1, 6),
+    first=st.integers(0, 5),
+    take=st.integers(1, 6),
+    step=st.integers(1, 3),
+    flip=st.booleans(),
+)
 def test_an_entry_is_a_copy_no_larger_than_its_value(
-    store_impl: StoreImplementation, device: str, rows: int, first: int, take: int, step: int, flip: bool
+    store_impl: StoreImplementation, device: str, dtype: torch.dtype, rows: int, first: int, take: int, step: int, flip: bool
 ) -> None:
-    """A view must not keep its batch alive (report C05), and later writes to the source must not show."""
-    batch = torch.arange(rows * 8 * 4, dtype=torch.float32, device=device).reshape(rows * 8, 4)
+    """A view keeps no batch alive and is not charged for one (report C05); later writes to the source do not show."""
+    batch = torch.arange(1, rows * 8 * 4 + 1, device=device).to(dtype).reshape(rows * 8, 4)
     view = batch[first : first + take * step : step]
     view = view.t() if flip else view
     before = view.clone()
     store = store_impl.make(10_000)
     assert store.put("key", view)
-    batch.fill_(-1)
+    batch.zero_()
     kept = store.get("key")
+    assert kept.dtype == dtype
     assert torch.equal(kept, before)
-    assert kept.untyped_storage().nbytes() == kept.numel() * kept.element_size(), "an entry keeps more than its value alive"
+    size = kept.numel() * kept.element_size()
+    assert kept.untyped_storage().nbytes() == size, "an entry keeps more than its value alive"
+    assert store.current_bytes == size, "an entry is charged for more than its value"
     assert not kept.requires_grad
 
 

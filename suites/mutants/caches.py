@@ -25,6 +25,7 @@ from impl.cache import GEMMA4, Gemma4EncoderCache, TensorLRUCache
 from impl.cache.encoder_cache import Fields
 from reference.cache_contracts import CacheClaims, Encoder
 from reference.params import MultimodalParams
+from suites.mutants.correct import LengthlessStore
 from suites.mutants.mutant import Mutant
 from suites.mutants.stores import BOUNDED, OVERSIZE, STORE, KnownBad
 
@@ -63,18 +64,7 @@ class _Made:
 def _collision(id: str, sentence: str, new: str) -> Mutant:
     """The check of a hit's length changed, over a store whose keys hold no length, so that the check is needed."""
     copy = _bad(id, "F23", "CACHE-KEY-5", sentence, COLLISION).edit(SYSTEM, _LENGTH, new, made="Gemma4EncoderCache")
-    return replace(copy, make=lambda folder: _Made(copy.make(folder), _NoLength))  # type: ignore[arg-type]
-
-
-class _NoLength(TensorLRUCache):
-    def get(self, key: Any) -> Tensor | None:
-        return super().get((*key[:2], *key[3:]))
-
-    def put(self, key: Any, value: Tensor) -> bool:
-        return super().put((*key[:2], *key[3:]), value)
-
-    def pop(self, key: Any) -> Tensor | None:
-        return super().pop((*key[:2], *key[3:]))
+    return replace(copy, make=lambda folder: _Made(copy.make(folder), LengthlessStore))  # type: ignore[arg-type]
 
 
 class _ForEver(TensorLRUCache):

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from impl.cache import GEMMA4, TensorLRUCache
 from impl.masks import EAGER
+from suites.cache.cachetools_store import CachetoolsStore
 from suites.mutants.caches import CACHE_MUTANTS
 from suites.mutants.cheats import CHEATS
-from suites.mutants.correct import REWRAPPED
+from suites.mutants.correct import REWRAPPED, CopyingStore, LengthlessKeys, TwoCalls
 from suites.mutants.gating import GATING_MUTANTS
 from suites.mutants.gpu import GPU_MUTANTS
 from suites.mutants.kernels import KERNEL_MUTANTS
@@ -36,27 +37,14 @@ CONTROLS = table(
         Mutant("right-eager", "mask", "none", "nothing is wrong", "", lambda folder: EAGER),
         Mutant("right-oracle", "mask", "none", "the oracle in other clothes", "", lambda folder: REWRAPPED),
         Mutant("right-cache", "cache", "none", "nothing is wrong", "", lambda folder: GEMMA4),
+        Mutant("right-lengthless-keys", "cache", "none", "keys lack the length", "", lambda folder: LengthlessKeys()),
+        Mutant("right-two-calls", "cache", "none", "as TensorRT-LLM's", "", lambda folder: TwoCalls()),
+        Mutant("right-cachetools", "store", "none", "nothing is wrong", "", lambda folder: CachetoolsStore),
+        Mutant("right-copying-store", "store", "none", "copies both ways", "", lambda folder: CopyingStore),
         Mutant("right-store", "store", "none", "nothing is wrong", "", lambda folder: TensorLRUCache),
     ]
 )
 """Implementations without a fault, sent the same way: the suite must pass them."""
-
-HOLES = {
-    "CACHE-ACCOUNT-1": ("batch-charged",),
-    "CACHE-ACCOUNT-2": ("evicted-kept-behind-the-store",),
-    "CACHE-ALIAS-1": ("twins-share",),
-    "CACHE-ENCODE-3": ("one-call-a-modality",),
-    "CACHE-FALLBACK-1": ("warns-once-in-all",),
-    "CACHE-KEY-1": ("hash-first-word", "hash-sixteen-bits", "modality-forgotten", "name-for-hash"),
-    "CACHE-KEY-3": ("no-input-refused", "uneven-refused"),
-    "CACHE-ORDER-1": ("rows-as-integers",),
-    "CACHE-PROGRESS-1": ("empty-batch-refused",),
-    "CACHE-RESIDUAL-1": ("grid-without-time",),
-    "CACHE-RESIDUAL-2": ("request-lists-cut", "runtime-kept"),
-    "CACHE-STORE-3": ("refused-is-a-use",),
-    "CACHE-STORE-6": ("half-precision-uncopied",),
-}
-"""Mutants that the suite does not fail yet, by requirement: each is a hole in it. docs/mutation.md says why."""
 
 UNTESTED: dict[str, str] = {
     "MASK-REFUSE-1": "MaskBatch and MaskRule refuse before a builder is called",

@@ -5,20 +5,25 @@ Plain data that prints as the code that makes it.
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 from typing import Any
 
 import torch
 from hypothesis import strategies as st
 
 from reference.cache_contracts import LAYOUTS, CacheClaims
-from reference.params import EMBEDDING_LENGTHS, KWARGS_HASH, MultimodalInput, MultimodalParams
+from reference.params import EMBEDDING_LENGTHS, KWARGS_HASH, MultimodalInput, MultimodalParams, MultimodalRuntimeData
 
 LIST_AUDIO = "gemma4-audio-list"
 """Clips of different lengths as a list of tensors: a layout of Gemma 4 that has no item axis."""
 
 SUITE_LAYOUTS = (*LAYOUTS, LIST_AUDIO)
+
+FLAWS = ("no options", "no input", "a hash too few", "a hash too many")
+"""What makes a request unkeyable."""
 
 _PATCHES = 4
 """Patches that images of Gemma 4 are padded to, whoever their neighbours are."""
@@ -32,13 +37,21 @@ class Item:
         content: What it shows.
         length: Rows of its embedding; frames of a video of Gemma 4.
         size: Patches, frames or pixels beside that.
-        hashed: Its content hash, as if of another item, for collisions; default its content's own.
+        hashed: Its content hash, 8 int32; default one of its content and size.
     """
 
     content: int
     length: int = 1
     size: int = 1
-    hashed: int | None = None
+    hashed: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Happened:
+    """The encoder event of a request whose inputs are there."""
+
+    def wait(self) -> None:
+        """Returns at once."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +61,18 @@ class CacheRequest:
     Attributes:
         layout: One of ``SUITE_LAYOUTS``.
         items: Its items, in order.
-        options: Hash of the processor options; None makes the request unkeyable.
+        options: Hash of the processor options.
+        flaw: One of ``FLAWS``; None for a request that can be keyed.
         told: Whether a video of Gemma 4 says how many frames each item has.
+        named: Whether the user names the items: "item-0" is another one in every request.
     """
 
     layout: str
     items: tuple[Item, ...]
-    options: str | None = "options"
+    options: str = "options"
+    flaw: str | None = None
     told: bool = False
+    named: bool = False
 
     @property
     def modality(self) -> str:
@@ -69,36 +86,49 @@ class CacheRequest:
         return self.layout not in claims.layouts
 
     def hash(self, item: Item) -> list[int]:
-        """The content hash of an item, 8 int32: of what the encoder is shown, so the layout counts."""
-        own = 10 * item.content + item.size if item.hashed is None else item.hashed
-        return [1000 * SUITE_LAYOUTS.index(self.layout) + own, *range(7)]
+        """The content hash of an item, 8 int32: of what the encoder is shown, but for the modality."""
+        rivals = [name for name in SUITE_LAYOUTS if name.split("-")[1] == self.modality]
+        first, *others = item.hashed or (10 * item.content + item.size, *range(7))
+        return [first ^ rivals.index(self.layout) << 20, *others]
 
-    def key(self, item: Item, weights: int) -> object | None:
-        """What identifies the embedding of an item; None for an unkeyable request."""
-        if self.options is None:
+    def key(self, item: Item, weights: int) -> tuple[Hashable, int] | None:
+        """What identifies the embedding of an item: its slot, and its length; None for an unkeyable request."""
+        if self.flaw:
             return None
-        return (self.modality, tuple(self.hash(item)), item.length, self.options, weights)
+        return (self.modality, tuple(self.hash(item)), self.options, weights), item.length
 
     def params(self) -> MultimodalParams:
         """The request as an engine hands it over."""
-        items = self.items
-        position = [sum(i.length for i in items[:index]) for index in range(len(items))]
+        rows = sum(i.length for i in self.items)
         return MultimodalParams(
-            MultimodalInput([self.hash(i) for i in items], position, [i.length for i in items]),
+            None if self.flaw == "no input" else self._input(),
             {
                 self.modality: _FIELDS[self.layout](self),
-                EMBEDDING_LENGTHS: [i.length for i in items],
-                KWARGS_HASH: self.options,
-                # Lists as long as there are items that are not of the items: nothing may cut them.
-                "prompt_token_ids": list(range(len(items))),
+                EMBEDDING_LENGTHS: [i.length for i in self.items],
+                KWARGS_HASH: None if self.flaw == "no options" else self.options,
+                # As many as there are items, and not of the items: nothing may cut them. Each says how many there are.
+                "prompt_token_ids": [len(self.items)] * len(self.items),
                 "modality_type": self.modality,
             },
+            multimodal_runtime=MultimodalRuntimeData(0, rows, torch.arange(1, rows + 1)),
+            mm_item_order=[(self.modality, index) for index in range(len(self.items))],
+            encoder_event=Happened(),
+        )
+
+    def _input(self) -> MultimodalInput:
+        items = {"a hash too few": self.items[1:], "a hash too many": (*self.items, self.items[0])}.get(
+            str(self.flaw), self.items
+        )
+        return MultimodalInput(
+            [self.hash(i) for i in items],
+            [sum(i.length for i in items[:index]) for index in range(len(items))],
+            [i.length for i in items],
+            [f"item-{index}" for index in range(len(items))] if self.named else None,
         )
 
 
 def _values(item: Item, *shape: int, start: int = 0) -> torch.Tensor:
-    count = int(torch.tensor(shape).prod())
-    return (torch.arange(start, start + count) + 1000 * item.content).reshape(shape)
+    return (torch.arange(start, start + prod(shape)) + 1000 * item.content).reshape(shape)
 
 
 def _padded(rows: list[torch.Tensor], length: int, value: int) -> torch.Tensor:
@@ -141,18 +171,23 @@ def _gemma4_video(r: CacheRequest) -> dict[str, Any]:
     return fields | ({"video_frame_counts": [i.length for i in r.items]} if r.told else {})
 
 
-def _grid(r: CacheRequest) -> torch.Tensor:
-    return torch.tensor([[1, i.size, 2] for i in r.items])
+def _packed(r: CacheRequest, steps: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Patches of all items on one axis, and the grid of each: time steps, height, width."""
+    grids = [(step, i.size, 2) for step, i in zip(steps, r.items, strict=True)]
+    patches = [_values(item, prod(grid), 2) for item, grid in zip(r.items, grids, strict=True)]
+    return torch.cat(patches), torch.tensor(grids)
 
 
 def _qwen2vl_image(r: CacheRequest) -> dict[str, Any]:
-    return {"pixel_values": torch.cat([_values(i, 2 * i.size, 2) for i in r.items]), "image_grid_thw": _grid(r)}
+    pixels, grids = _packed(r, [1 for _ in r.items])
+    return {"pixel_values": pixels, "image_grid_thw": grids}
 
 
 def _qwen2vl_video(r: CacheRequest) -> dict[str, Any]:
+    pixels, grids = _packed(r, [1 + i.content % 2 for i in r.items])
     return {
-        "pixel_values_videos": torch.cat([_values(i, 2 * i.size, 2) for i in r.items]),
-        "video_grid_thw": _grid(r),
+        "pixel_values_videos": pixels,
+        "video_grid_thw": grids,
         "second_per_grid_ts": [0.5 * i.content for i in r.items],
     }
 
@@ -191,28 +226,48 @@ _ITEMS = st.sampled_from(
 )
 """Few contents, so that requests meet; now and then the same content in another geometry."""
 
-_COLLIDING = (Item(1, length=3, size=2, hashed=77), Item(2, length=2, size=2, hashed=77))
+COLLIDING = (Item(1, length=3, size=2, hashed=(77,) * 8), Item(2, length=2, size=2, hashed=(77,) * 8))
 """Two items of different lengths under one content hash."""
 
-_OPTIONS = st.sampled_from((*["options"] * 8, "other", None))
+_OPTIONS = st.sampled_from((*["options"] * 8, "other"))
+_FLAWS = st.sampled_from((*[None] * 20, *FLAWS))
 
 
 @cache
 def batches(layouts: tuple[str, ...], *, collisions: bool) -> st.SearchStrategy[list[CacheRequest]]:
-    """Batches of requests of one to eight items in some layouts, with colliding hashes if asked."""
-    item = _ITEMS | st.sampled_from(_COLLIDING) if collisions else _ITEMS
+    """Batches of up to four requests in some layouts, with colliding hashes if asked."""
+    return st.lists(_requests(layouts, collisions=collisions), max_size=4)
+
+
+def mixed_batches(claims: CacheClaims) -> st.SearchStrategy[list[CacheRequest]]:
+    """Batches of one request of every modality that a system serves, in any order."""
+    kinds: dict[str, list[str]] = {}
+    for layout in served_layouts(claims):
+        kinds.setdefault(layout.split("-")[1], []).append(layout)
+    requests = [_requests(tuple(layouts), collisions=False) for layouts in kinds.values()]
+    return st.tuples(*requests).flatmap(st.permutations)
+
+
+def _requests(layouts: tuple[str, ...], *, collisions: bool) -> st.SearchStrategy[CacheRequest]:
+    """Requests of one to eight items."""
+    item = _ITEMS | st.sampled_from(COLLIDING) if collisions else _ITEMS
     items = st.lists(item, min_size=1, max_size=8).map(tuple) | _ITEMS.map(lambda one: (one,))
-    request = st.builds(CacheRequest, st.sampled_from(layouts), items, _OPTIONS, st.booleans())
-    return st.lists(request, min_size=1, max_size=4)
+    return st.builds(CacheRequest, st.sampled_from(layouts), items, _OPTIONS, _FLAWS, st.booleans(), st.booleans())
 
 
-def layouts_of(claims: CacheClaims) -> st.SearchStrategy[tuple[str, ...]]:
-    """One or two layouts that a system serves, so that a history meets the same items again.
+def served_layouts(claims: CacheClaims) -> tuple[str, ...]:
+    """Layouts that a system serves; the ragged list of clips by a fallback, where the padded one is claimed."""
+    return tuple(sorted({*claims.layouts, *([LIST_AUDIO] if "gemma4-audio" in claims.layouts else [])}))
 
-    The ragged list of clips is served by a fallback where the padded one is claimed.
-    """
-    served = set(claims.layouts) | ({LIST_AUDIO} if "gemma4-audio" in claims.layouts else set())
-    return st.lists(st.sampled_from(sorted(served)), min_size=1, max_size=2, unique=True).map(tuple)
+
+def uncut_layouts(claims: CacheClaims) -> tuple[str, ...]:
+    """Those of them whose partial hits are encoded whole."""
+    return tuple(name for name in served_layouts(claims) if CacheRequest(name, ()).whole(claims))
+
+
+def few_layouts(claims: CacheClaims) -> st.SearchStrategy[tuple[str, ...]]:
+    """One to three layouts that a system serves, so that a history meets the same items again."""
+    return st.lists(st.sampled_from(served_layouts(claims)), min_size=1, max_size=3, unique=True).map(tuple)
 
 
 BUDGETS = st.sampled_from([(rows, odd) for odd in (0, 0, 1) for rows in (1, 2, 3, 4, 6, 9, 1000, 1000)])
