@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.exits import ExitCode
 from harness.merge import merge
 from harness.records import ListRecord, Manifest, RecordError, Shard, TestRecord
-from harness.statuses import STATUS, Status
+from harness.statuses import SKIPS, STATUS, Status, status_of
 from harness.verdict import Conformance, Verdict, exit_code, in_a_line, judge
 
 
@@ -74,6 +74,28 @@ def judged(*found: Status, **changes: Any) -> Conformance:
 @given(found=st.lists(st.sampled_from(Status), min_size=1, max_size=6))
 def test_every_test_has_the_status_that_its_reports_tell(found: list[Status]) -> None:
     assert [test.status for test in judged(*found).tests] == found
+
+
+@given(
+    when=st.sampled_from(["setup", "call", "teardown", "???"]),
+    outcome=st.sampled_from(["passed", "failed", "skipped"]),
+    reason=st.none() | st.sampled_from([f"Skipped: {kind.value}: why" for kind in SKIPS]) | st.text(),
+    expected=st.booleans(),
+    said=st.none() | st.sampled_from([status.value for status in Status]) | st.text(),
+)
+def test_no_report_is_better_than_its_outcome(
+    when: str, outcome: str, reason: str | None, expected: bool, said: str | None
+) -> None:
+    """Whatever it says of itself. H11: what is expected to fail and passes is no pass. H23: no skip is one."""
+    found = status_of(when, outcome, reason, expected, said)
+    if outcome == "failed":
+        assert found is Status.HARNESS_ERROR or (found is not None and found.is_failure)
+    elif outcome == "skipped":
+        assert found is Status.WAIVED if expected else found in SKIPS
+    elif when == "call":
+        assert found is (Status.UNEXPECTED_PASS if expected else Status.PASSED)
+    else:
+        assert found is None
 
 
 @given(found=st.lists(st.sampled_from(Status), min_size=1, max_size=6))

@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 
 from harness.device import choose_device
+from suites.mutants.machinery import MACHINERY
 from suites.mutants.match import matches
 
 
@@ -34,9 +35,10 @@ def run(ids: Sequence[str], jobs: int, everything: bool, seed: int, without: str
     device = choose_device()
     from suites.mutants.registry import MUTANTS  # imports triton, which must come behind the choice
 
-    if unknown := [name for name in ids if name not in MUTANTS]:
+    known = MUTANTS | MACHINERY
+    if unknown := [name for name in ids if name not in known]:
         raise ValueError(f"no mutant is called {unknown[0]!r}; expected ids out of suites/mutants")
-    chosen = [MUTANTS[name] for name in ids or MUTANTS if not MUTANTS[name].cuda or device.name == "cuda"]
+    chosen = [known[name] for name in ids or known if not known[name].cuda or device.name == "cuda"]
     asked = [{"id": one.id, "everything": everything, "seed": seed, "without": without} for one in chosen]
     answers = matches(asked, jobs, lambda answer: print(_line(answer), flush=True))
     rows = [
@@ -49,7 +51,7 @@ def run(ids: Sequence[str], jobs: int, everything: bool, seed: int, without: str
         for one, answer in zip(chosen, answers, strict=True)
     ]
     survivors = [row["id"] for row in rows if not row["killed"]]
-    examples = [row["examples"] for row in rows if row["killed"]]
+    examples = [row["examples"] for row in rows if row["killed"] and row["examples"] is not None]
     summary = {
         "mutants": len(rows),
         "killed": len(rows) - len(survivors),
@@ -76,7 +78,8 @@ def _function(node_id: str) -> str:
 
 def _line(answer: dict[str, Any]) -> str:
     first = next(iter(answer["by"]), None)
-    end = f"killed after {answer['examples']} examples by {first}" if answer["killed"] else f"SURVIVES {answer['message']}"
+    drawn = "" if answer["examples"] is None else f" after {answer['examples']} examples"
+    end = f"killed{drawn} by {first}" if answer["killed"] else f"SURVIVES {answer['message']}"
     return f"{answer['id']}: {end}"
 
 
@@ -98,7 +101,8 @@ th, td { border-bottom: 1px solid #8886; padding: .3rem .6rem; text-align: left;
 <thead><tr><th>mutant<th>fault<th>what is wrong<th>requirement<th>examples<th>killed by</thead>
 <tbody>
 {% for row in rows %}<tr><td><code>{{ row.id }}</code><td>{{ row.fault }}
-<td>{{ row.sentence }}{% if row.source %} ({{ row.source }}){% endif %}<td>{{ row.requirement }}<td>{{ row.examples }}
+<td>{{ row.sentence }}{% if row.source %} ({{ row.source }}){% endif %}<td>{{ row.requirement }}
+<td>{{ row.examples if row.examples is not none else "" }}
 <td>{% if row.killed %}{{ row.functions | join(", ") }}{% else %}<span class="no">survives</span>{% endif %}
 {% endfor %}</tbody></table></div>
 </html>
