@@ -3,7 +3,7 @@ BIN := .venv/bin
 # Without an NVIDIA driver: the CPU build of torch.
 CONSTRAINTS := $(if $(shell command -v nvidia-smi 2>/dev/null),,--constraint constraints-cpu.txt)
 
-.PHONY: test lint bench mutants clean
+.PHONY: test lint bench mutants mutmut clean
 
 # Runs a list of test_lists/, for example: make l0_b200 ARGS="--mask-impl eager"
 l0_% nightly_%: .venv/installed
@@ -17,6 +17,13 @@ test: lint
 # Known-bad implementations through the suite, as a page and as JSON.
 mutants: .venv/installed
 	$(BIN)/python -m harness mutants $(ARGS)
+
+# Every operator and constant of the oracles and of the plain parts of the harness, changed one at a time by mutmut: hours.
+# For one module: make mutmut ARGS='reference.dense.*'
+mutmut: .venv/installed
+	$(BIN)/python -m pip install --quiet $(CONSTRAINTS) --editable '.[mutation]'
+	CI=1 OMP_NUM_THREADS=1 TRITON_INTERPRET=1 $(BIN)/mutmut run $(ARGS)
+	$(BIN)/mutmut results
 
 lint: .venv/installed
 	$(BIN)/ruff check .
@@ -34,4 +41,4 @@ bench: .venv/installed
 	touch $@
 
 clean:
-	rm -rf .venv build runs *.egg-info
+	rm -rf .venv build runs mutants *.egg-info
