@@ -239,9 +239,34 @@ def test_what_is_not_the_whole_list_where_it_is_meant_to_run_is_no_verdict_of_co
     assert result.why == [why]
 
 
-def test_the_verdict_in_a_line_names_implementation_list_counts_and_reasons() -> None:
-    line = in_a_line(judged(Status.PASSED, Status.NOT_RUN))
-    assert line == ("not conformant: --mask-impl engine:build under l0_x (1 passed, 1 not run; 0 examples): 1 not run")
+@pytest.mark.parametrize(
+    ("found", "changes", "line"),
+    [
+        (
+            [Status.PASSED, Status.NOT_RUN],
+            {},
+            "not conformant: --mask-impl engine:build under l0_x (1 passed, 1 not run; 0 examples): 1 not run",
+        ),
+        ([Status.PASSED], {}, "conformant: --mask-impl engine:build under l0_x (1 passed; 0 examples)"),
+        (
+            [],
+            {"implementations": {}, "lists": []},
+            "not conformant: the project under no list (no test; 0 examples): nothing ran; no list was chosen (-m)",
+        ),
+        (
+            [Status.PASSED],
+            {
+                "implementations": {"--mask-impl": "a", "--cache-impl": "b"},
+                "lists": [ListRecord("l0_x", "p", []), ListRecord("l0_y", "p", [])],
+            },
+            "conformant: --mask-impl a, --cache-impl b under l0_x, l0_y (1 passed; 0 examples)",
+        ),
+    ],
+)
+def test_the_verdict_in_a_line_names_implementation_list_counts_and_reasons(
+    found: list[Status], changes: dict[str, Any], line: str
+) -> None:
+    assert in_a_line(judged(*found, **changes)) == line
 
 
 def test_the_replay_command_survives_a_shell() -> None:
