@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, Phase, settings
 
 from impl.cache import GEMMA4, TensorLRUCache
 from impl.masks import EAGER
@@ -13,6 +14,12 @@ from reference.cache_contracts import (
     as_store_implementation,
 )
 from reference.contracts import MaskImplementation, as_mask_implementation
+
+# A failing example is not made smaller: mutmut ends a test that takes many times what it takes without a fault.
+settings.register_profile(
+    "plain", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck)
+)
+settings.load_profile("plain")
 
 pytest_plugins = ["pytester", "suites.cache.conftest", "suites.harness.conftest"]
 

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
+from reference.cache_contracts import (
+    CacheClaims,
+    CacheImplementation,
+    StoreClaims,
+    StoreImplementation,
+    as_cache_implementation,
+    as_store_implementation,
+)
 from reference.contracts import Claims, as_mask_implementation
 from reference.dense import packed_mask
+from reference.gating import FULL, SLIDING, gate
 from reference.profiles import PROFILES
 from reference.rules import MaskRule, Order, Overlay, Prefix, Segmentation
+from reference.tokens import MaskBatch
 from suites.strategies.masks import MaskCase, request
 
 
@@ -100,3 +112,55 @@ def test_rules_of_the_same_words_see_the_same() -> None:
         rule = MaskRule(*terms)
         mask = packed_mask(batch, rule).tolist()
         assert seen.setdefault(rule.in_words(), mask) == mask, rule
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (MaskRule(), "no window, visible: c <= p"),
+        (MaskRule(4), "W=4, visible: p-W < c <= p"),
+        (MaskRule(None, Overlay.VISION), "no window, visible: c <= p or same blob, blobs by run"),
+        (MaskRule(4, Overlay.VISION), "W=4, visible: (c <= p or same blob) and c > p-W, blobs by run"),
+        (
+            MaskRule(4, Overlay.VISION, Order.OR_LAST, Prefix.OPEN, Segmentation.TYPE, True),
+            "W=4, visible: p-W < c <= p or same blob, blobs by type, prefix columns all visible",
+        ),
+        (
+            MaskRule(4, Overlay.VISION, Order.DROP_LONGER, segmentation=Segmentation.ITEM),
+            "W=4, visible: p-W < c <= p or same blob, blobs by item, a blob longer than W counts as text",
+        ),
+        (MaskRule(None, Overlay.ALL), "no window, visible: every key"),
+        (
+            MaskRule(4, Overlay.ALL, Order.OR_LAST, bound_future=True),
+            "W=4, visible: every key less than W behind, and c < p+W",
+        ),
+    ],
+)
+def test_a_rule_in_words_says_each_term_that_counts(rule: MaskRule, words: str) -> None:
+    assert rule.in_words() == words
+
+
+def test_stores_and_caches_are_adapted_as_they_are() -> None:
+    store_claims, cache_claims = StoreClaims(), CacheClaims(clear=False)
+    plain, claiming = SimpleNamespace(make=_plain), SimpleNamespace(make=_plain, claims=cache_claims)
+    assert as_store_implementation(_plain, "x") == StoreImplementation("x", store_claims, _plain)
+    assert as_cache_implementation(plain, "x") == CacheImplementation("x", CacheClaims(), _plain)
+    assert as_cache_implementation(claiming, "x") == CacheImplementation("x", cache_claims, _plain)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model_type": "llama"}, "model_type is 'llama', expected one of gemma3, "),
+        ({"use_bidirectional_attention": "audio"}, r"use_bidirectional_attention is 'audio', expected one of \[.*'gemma4'"),
+        ({"use_bidirectional_attention": ["all"]}, r"use_bidirectional_attention is \['all'\], expected one of"),
+        ({"layer_types": ["chunked"]}, r"layer_types\[0\] is 'chunked', expected 'full_attention' or 'sliding_attention'"),
+        ({"layer_types": None}, r"layer_types is missing, .*\(got None and 6\)"),
+        ({"layer_types": None, "num_hidden_layers": "6"}, r"layer_types is missing, .*\(got '6' and 6\)"),
+        ({"sliding_window": None}, "sliding_window is missing, expected an int of at least 1: layer 0 slides"),
+    ],
+)
+def test_the_oracle_of_gating_refuses_what_no_model_has(changes: dict[str, Any], message: str) -> None:
+    config = {"model_type": "gemma4", "layer_types": [SLIDING, FULL], "sliding_window": 4, **changes}
+    with pytest.raises(ValueError, match=message):
+        gate(config, MaskBatch(torch.tensor([0, 1, 1, 0]), [4]))
