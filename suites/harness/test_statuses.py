@@ -36,6 +36,7 @@ def test_a_report_that_is_made_a_failure_is_that_failure_whatever_it_was(
     fail(report, status)
     said = [value for name, value in report.user_properties if name == STATUS]
     assert said == [status.value]
+    assert not hasattr(report, "wasxfail")
     assert status_of(report.when or "", report.outcome, None, hasattr(report, "wasxfail"), str(said[0])) is status
     assert [pair for pair in report.user_properties if pair[0] != STATUS] == [pair for pair in noted if pair[0] != STATUS]
 

@@ -19,7 +19,7 @@ from reference.cache_contracts import (
 )
 from reference.contracts import Claims, as_mask_implementation
 from reference.dense import packed_mask
-from reference.gating import FULL, SLIDING, gate
+from reference.gating import FULL, PLAIN_CAUSAL, SLIDING, LayerMask, gate
 from reference.profiles import PROFILES
 from reference.rules import MaskRule, Order, Overlay, Prefix, Segmentation
 from reference.tokens import MaskBatch
@@ -164,3 +164,11 @@ def test_the_oracle_of_gating_refuses_what_no_model_has(changes: dict[str, Any],
     config = {"model_type": "gemma4", "layer_types": [SLIDING, FULL], "sliding_window": 4, **changes}
     with pytest.raises(ValueError, match=message):
         gate(config, MaskBatch(torch.tensor([0, 1, 1, 0]), [4]))
+
+
+@pytest.mark.parametrize("types", [(0, 1, 1, 0), (0, 0, 0, 2), (0, 3, 3, 0), (0, 0, 0, 0)])
+def test_a_full_layer_needs_a_mask_where_a_token_is_vision(types: tuple[int, ...]) -> None:
+    config = {"model_type": "gemma3", "layer_types": [SLIDING, FULL], "sliding_window": 4}
+    sliding, full = gate(config, MaskBatch(torch.tensor(types), [4]))
+    assert sliding == LayerMask("gemma3-sliding", PROFILES["gemma3-sliding"].rule(4))
+    assert full == (LayerMask("gemma3-full", PROFILES["gemma3-full"].rule()) if {1, 2} & {*types} else PLAIN_CAUSAL)
