@@ -7,7 +7,7 @@ CONSTRAINTS := $(if $(shell command -v nvidia-smi 2>/dev/null),,--constraint con
 PEERS := .venv-peers/bin
 ENGINES := vllm==0.33.0 sglang==0.5.23 mlx-vlm==0.7.10
 
-.PHONY: test lint bench mutants peers clean
+.PHONY: test lint bench mutants peers mutmut clean
 
 # Runs a list of test_lists/, for example: make l0_b200 ARGS="--mask-impl eager"
 l0_% nightly_%: .venv/installed
@@ -26,6 +26,13 @@ mutants: .venv/installed
 #   .venv-peers/bin/python -m pytest suites/mask --mask-impl impl.peers.vllm:VLLM
 peers: .venv-peers/installed
 	$(PEERS)/python -m pytest suites/impl/test_peers.py $(ARGS)
+
+# Every operator and constant of the oracles and of the plain parts of the harness, changed one at a time by mutmut: hours.
+# For one module: make mutmut ARGS='reference.dense.*'
+mutmut: .venv/installed
+	$(BIN)/python -m pip install --quiet $(CONSTRAINTS) --editable '.[mutation]'
+	CI=1 OMP_NUM_THREADS=1 TRITON_INTERPRET=1 $(BIN)/mutmut run $(ARGS)
+	$(BIN)/mutmut results
 
 lint: .venv/installed
 	$(BIN)/ruff check .
@@ -49,4 +56,4 @@ bench: .venv/installed
 	touch $@
 
 clean:
-	rm -rf .venv .venv-peers build runs *.egg-info
+	rm -rf .venv .venv-peers build runs mutants *.egg-info

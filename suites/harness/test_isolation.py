@@ -266,7 +266,9 @@ def test_what_an_isolated_test_does_is_told_as_of_any_other(project: Project, bo
 
 
 def test_a_limit_of_a_list_is_in_minutes_and_holds_where_the_list_runs(project: Project) -> None:
-    made = project("import pytest\n@pytest.mark.timeout(7)\ndef test_it(): pass\n", ("suites TIMEOUT (90)",))
+    """Of several the longest."""
+    entries = ("suites TIMEOUT (5)", "suites/test_it.py TIMEOUT (90)", "suites/test_it.py::test_it TIMEOUT (10)")
+    made = project("import pytest\n@pytest.mark.timeout(7)\ndef test_it(): pass\n", entries)
     made.runpytest_inprocess("-m", "l0_x")
     made.runpytest_inprocess()
     assert [result_of(folder).manifest.tests[0].limit for folder in run_folders(made)] == [5400, 7]

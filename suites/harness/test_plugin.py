@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -372,7 +373,12 @@ def test_a_condition_with_a_slip_of_the_pen_stops_the_run(project: Project) -> N
 
 
 @pytest.mark.parametrize("target", ["l0_b200", "nightly_fuzz"])
-def test_make_runs_the_lists(target: str) -> None:
+def test_make_runs_the_lists_and_hands_on_how_they_end(target: str, tmp_path: Path) -> None:
     """H19: a nightly that does nothing is green."""
-    said = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert f"-m pytest -m {target}" in said
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\necho "$@"\nexit 1\n', encoding="ascii")
+    python.chmod(0o755)
+    made = ["make", "--assume-old=.venv/installed", f"BIN={tmp_path}", target]
+    run = subprocess.run(made, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert f"-m pytest -m {target}" in run.stdout
+    assert run.returncode != 0

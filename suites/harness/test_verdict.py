@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.exits import ExitCode
 from harness.merge import merge
 from harness.records import ListRecord, Manifest, RecordError, Shard, TestRecord
-from harness.statuses import STATUS, Status
+from harness.statuses import SKIPS, STATUS, Status, status_of
 from harness.verdict import Conformance, Verdict, exit_code, in_a_line, judge
 
 
@@ -74,6 +74,28 @@ def judged(*found: Status, **changes: Any) -> Conformance:
 @given(found=st.lists(st.sampled_from(Status), min_size=1, max_size=6))
 def test_every_test_has_the_status_that_its_reports_tell(found: list[Status]) -> None:
     assert [test.status for test in judged(*found).tests] == found
+
+
+@given(
+    when=st.sampled_from(["setup", "call", "teardown", "???"]),
+    outcome=st.sampled_from(["passed", "failed", "skipped"]),
+    reason=st.none() | st.sampled_from([f"Skipped: {kind.value}: why" for kind in SKIPS]) | st.text(),
+    expected=st.booleans(),
+    said=st.none() | st.sampled_from([status.value for status in Status]) | st.text(),
+)
+def test_no_report_is_better_than_its_outcome(
+    when: str, outcome: str, reason: str | None, expected: bool, said: str | None
+) -> None:
+    """Whatever it says of itself. H11: what is expected to fail and passes is no pass. H23: no skip is one."""
+    found = status_of(when, outcome, reason, expected, said)
+    if outcome == "failed":
+        assert found is Status.HARNESS_ERROR or (found is not None and found.is_failure)
+    elif outcome == "skipped":
+        assert found is Status.WAIVED if expected else found in SKIPS
+    elif when == "call":
+        assert found is (Status.UNEXPECTED_PASS if expected else Status.PASSED)
+    else:
+        assert found is None
 
 
 @given(found=st.lists(st.sampled_from(Status), min_size=1, max_size=6))
@@ -217,9 +239,34 @@ def test_what_is_not_the_whole_list_where_it_is_meant_to_run_is_no_verdict_of_co
     assert result.why == [why]
 
 
-def test_the_verdict_in_a_line_names_implementation_list_counts_and_reasons() -> None:
-    line = in_a_line(judged(Status.PASSED, Status.NOT_RUN))
-    assert line == ("not conformant: --mask-impl engine:build under l0_x (1 passed, 1 not run; 0 examples): 1 not run")
+@pytest.mark.parametrize(
+    ("found", "changes", "line"),
+    [
+        (
+            [Status.PASSED, Status.NOT_RUN],
+            {},
+            "not conformant: --mask-impl engine:build under l0_x (1 passed, 1 not run; 0 examples): 1 not run",
+        ),
+        ([Status.PASSED], {}, "conformant: --mask-impl engine:build under l0_x (1 passed; 0 examples)"),
+        (
+            [],
+            {"implementations": {}, "lists": []},
+            "not conformant: the project under no list (no test; 0 examples): nothing ran; no list was chosen (-m)",
+        ),
+        (
+            [Status.PASSED],
+            {
+                "implementations": {"--mask-impl": "a", "--cache-impl": "b"},
+                "lists": [ListRecord("l0_x", "p", []), ListRecord("l0_y", "p", [])],
+            },
+            "conformant: --mask-impl a, --cache-impl b under l0_x, l0_y (1 passed; 0 examples)",
+        ),
+    ],
+)
+def test_the_verdict_in_a_line_names_implementation_list_counts_and_reasons(
+    found: list[Status], changes: dict[str, Any], line: str
+) -> None:
+    assert in_a_line(judged(*found, **changes)) == line
 
 
 def test_the_replay_command_survives_a_shell() -> None:
@@ -245,9 +292,11 @@ def test_shards_merge_to_what_one_run_would_say(data: st.DataObject) -> None:
     ids = [f"t{n}" for n in range(data.draw(st.integers(1, 8)))]
     owners = [data.draw(st.integers(0, 2)) for _ in ids]
     parts = [[node_id for node_id, owner in zip(ids, owners, strict=True) if owner == part] for part in range(3)]
-    whole = merge(data.draw(st.permutations(_shards(parts, ids))))
-    assert (whole.verdict, whole.why) == (Verdict.CONFORMANT, [])
-    assert [test.id for test in whole.tests] == ids
+    shards = data.draw(st.permutations(_shards(parts, ids)))
+    name = " + ".join(shard.manifest.run for shard in shards)
+    one = judge(manifest(ids, run=name), [event for node_id in ids for event in told(node_id, Status.PASSED)])
+    assert merge(shards) == one
+    assert one.verdict is Verdict.CONFORMANT
 
 
 def test_a_shard_alone_is_incomplete() -> None:
@@ -258,7 +307,9 @@ def test_a_shard_alone_is_incomplete() -> None:
 
 
 def test_shards_that_overlap_are_refused() -> None:
-    with pytest.raises(RecordError, match="s1 and s2 overlap: both ran a"):
+    with pytest.raises(
+        RecordError, match="s1 and s2 overlap: both ran a; give each shard once, all split with the same durations"
+    ):
         merge(_shards([["a"], ["a", "b"]], ["a", "b"]))
 
 

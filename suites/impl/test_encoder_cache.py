@@ -167,8 +167,8 @@ def test_images_without_an_item_axis_are_encoded_whole_with_one_warning() -> Non
 @pytest.mark.parametrize(
     ("adapt", "candidate", "named"),
     [
-        (as_cache_implementation, 3, "expected an object with make"),
-        (as_store_implementation, 3, "expected a callable make"),
+        (as_cache_implementation, 3, "candidate is a int, expected an object with make"),
+        (as_store_implementation, 3, "candidate is a int, expected a callable make"),
         (as_cache_implementation, type("X", (), {"make": print, "claims": 1})(), "claims is a int"),
         (as_store_implementation, type("X", (), {"claims": 1}), "claims is a int"),
     ],

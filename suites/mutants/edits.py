@@ -35,6 +35,25 @@ class StaleEditError(Exception):
     """An edit no longer applies to the source; the message names it."""
 
 
+def applied(name: str, file: str, text: str, old: str, new: str) -> str:
+    """The text of a file with one edit.
+
+    Args:
+        name: Name of the mutant.
+        file: Name of the file.
+        text: What stands in it.
+        old: Text that stands there exactly once.
+        new: What takes its place.
+
+    Raises:
+        StaleEditError: The text does not stand in the source exactly once.
+    """
+    found = text.count(old)
+    if found != 1:
+        raise StaleEditError(f"{name}: {old!r} stands {found} times in {file}, expected once")
+    return text.replace(old, new)
+
+
 def load(package: str, name: str, edit: Edit, folder: Path, module: str = "") -> ModuleType:
     """Copies ``impl.<package>`` into ``folder`` with one edit, and imports the copy.
 
@@ -53,10 +72,7 @@ def load(package: str, name: str, edit: Edit, folder: Path, module: str = "") ->
     for path in (folder / copy).glob("*.py"):
         text = path.read_text(encoding="utf-8")
         if path.name == edit.file:
-            found = text.count(edit.old)
-            if found != 1:
-                raise StaleEditError(f"{name}: {edit.old!r} stands {found} times in {edit.file}, expected once")
-            text = text.replace(edit.old, edit.new)
+            text = applied(name, edit.file, text, edit.old, edit.new)
         path.write_text(text.replace(f"impl.{package}", copy), encoding="utf-8")
     sys.path.insert(0, str(folder))
     try:

@@ -9,15 +9,15 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Mutant:
-    """A small change of a correct implementation.
+    """A small change of a correct implementation, or of the harness.
 
     Attributes:
         id: Its name, in words joined by dashes.
-        kind: ``mask``, ``cache`` or ``store``: the option that it is given by.
+        kind: ``mask``, ``cache`` or ``store``: the option that it is given by; ``harness`` is a copy of this project.
         fault: The fault kind of the catalogue (``F01``), or ``cheat``.
         sentence: What is wrong, and where it shows.
-        requirement: The requirement whose tests must fail.
-        make: Makes the implementation; copies of files go into the folder that it is handed.
+        requirement: The requirement whose tests must fail; of the harness, the tests, with blanks between them.
+        make: Makes the implementation, or the root of the copy; files go into the folder that it is handed.
         source: The public report, if it comes from one.
         cuda: Whether it shows on a CUDA device alone.
     """

@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 
 from harness.device import choose_device
+from suites.mutants.machinery import MACHINERY
 from suites.mutants.match import matches
 from suites.mutants.mutant import Mutant
 
@@ -46,7 +47,7 @@ def run(
     device = choose_device()
     from suites.mutants.registry import CONTROLS, MUTANTS  # imports triton, which must come behind the choice
 
-    known = CONTROLS if correct else MUTANTS
+    known = CONTROLS if correct else MUTANTS | MACHINERY
     if unknown := [name for name in ids if name not in known]:
         raise ValueError(
             f"no {'control' if correct else 'mutant'} is called {unknown[0]!r}; expected ids out of suites/mutants"
@@ -58,7 +59,7 @@ def run(
     of = {one.id: [answer for answer in answers if answer["id"] == one.id] for one in chosen}
     rows = [_row(one, of[one.id]) for one in chosen]
     wrong = [row["id"] for row in rows if (any(row["killed"]) if correct else not all(row["killed"]))]
-    examples = [answer["examples"] for answer in answers if answer["killed"]]
+    examples = [answer["examples"] for answer in answers if answer["killed"] and answer["examples"] is not None]
     summary = {
         "mutants": len(rows),
         "survivors": [] if correct else wrong,
@@ -137,7 +138,8 @@ def _function(node_id: str) -> str:
 
 def _line(answer: dict[str, Any]) -> str:
     first = next(iter(answer["by"]), None)
-    end = f"killed after {answer['examples']} examples by {first}" if answer["killed"] else f"passes {answer['message']}"
+    drawn = "" if answer["examples"] is None else f" after {answer['examples']} examples"
+    end = f"killed{drawn} by {first}" if answer["killed"] else f"passes {answer['message']}"
     return f"{answer['id']}: {end}"
 
 

@@ -9,7 +9,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.contracts import Claims, as_mask_implementation
 from reference.profiles import PROFILES
 from reference.rules import MaskRule
 from reference.tokens import MaskBatch
@@ -108,34 +107,3 @@ def test_without_causality_the_configured_window_is_halved(window: int) -> None:
 
 def test_every_profile_names_its_source() -> None:
     assert all(profile.source.startswith("https://") for profile in PROFILES.values())
-
-
-class _WithBuild:
-    claims = "everything"
-
-    def build(self, batch: object, rule: object, layout: str) -> None: ...
-
-
-class _GatingWithoutGate:
-    claims = Claims(gating=True)
-
-    def build(self, batch: object, rule: object, layout: str) -> None: ...
-
-
-@pytest.mark.parametrize(
-    ("candidate", "named"),
-    [
-        (3, "candidate is a int, expected a callable build"),
-        (_WithBuild, "candidate.claims is a str, expected reference.contracts.Claims"),
-        (_GatingWithoutGate, "candidate claims gating, expected a method gate"),
-    ],
-)
-def test_what_is_no_implementation_is_refused(candidate: object, named: str) -> None:
-    with pytest.raises(TypeError, match=named):
-        as_mask_implementation(candidate, "candidate")
-
-
-@pytest.mark.parametrize(("claim", "unknown"), [("profiles", "gemma9"), ("layouts", "4d"), ("devices", "tpu")])
-def test_an_unknown_claim_is_refused(claim: str, unknown: str) -> None:
-    with pytest.raises(ValueError, match=f"claims.{claim} names \\['{unknown}'\\]"):
-        Claims(**{claim: frozenset({unknown})})
