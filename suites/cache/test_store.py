@@ -58,104 +58,6 @@ def test_what_was_used_longest_ago_leaves_first(
     assert [key for key in "abcdxyz" if store.pop(key) is not None] == sorted(model.entries)
 
 
-class StoreMachine(RuleBasedStateMachine):
-    """Every rule does the same to a store and to its model, and compares."""
-
-    implementation: StoreImplementation
-    device: str
-
-    @initialize(max_bytes=st.sampled_from((1, 4, 8, 9, 16, 100)))
-    def start(self, max_bytes: int) -> None:
-        self.store: Any = self.implementation.make(max_bytes)
-        self.model = StoreModel(max_bytes)
-        self.values: dict[int, Tensor] = {}
-
-    @rule(key=KEYS, size=SIZES, dtype=DTYPES)
-    def put(self, key: str, size: int, dtype: torch.dtype) -> None:
-        version = len(self.values) + 1
-        self.values[version] = tensor_of(version, size, dtype).to(self.device)
-        taken = self.store.put(key, self.values[version])
-        stored = self.values[version].numel() * dtype.itemsize
-        assert taken == self.model.put(key, version, stored), f"put of {stored} bytes into {self.store.max_bytes}"
-
-    @rule(key=KEYS)
-    def get(self, key: str) -> None:
-        self.same(self.store.get(key), self.model.get(key))
-
-    @rule(key=KEYS)
-    def pop(self, key: str) -> None:
-        self.same(self.store.pop(key), self.model.pop(key))
-
-    @rule(keys=st.lists(KEYS, min_size=2, max_size=6), size=st.sampled_from((1, 2, 3)))
-    def fill(self, keys: list[str], size: int) -> None:
-        for key in keys:
-            self.put(key, size, torch.uint8)
-
-    @rule(keys=st.lists(KEYS, min_size=1, max_size=3))
-    def touch(self, keys: list[str]) -> None:
-        for key in keys:
-            self.get(key)
-
-    @rule(rarely=st.integers(0, 3))
-    def clear(self, rarely: int) -> None:
-        if rarely == 0:
-            self.store.clear()
-            self.model.entries.clear()
-
-    def same(self, value: Tensor | None, version: int | None) -> None:
-        assert (value is None) == (version is None), f"got {value}, the model holds version {version}"
-        if value is not None and version is not None:
-            want = self.values[version]
-            assert value.dtype == want.dtype
-            assert torch.equal(value, want)
-
-    @invariant()
-    def accounts_are_true(self) -> None:
-        if hasattr(self, "store"):
-            assert self.store.max_bytes == self.model.max_bytes
-            assert len(self.store) == len(self.model.entries)
-            assert self.store.current_bytes == self.model.current_bytes <= self.store.max_bytes
-
-
-class CountingStoreMachine(StoreMachine):
-    """The same, with the counters."""
-
-    @invariant()
-    def counters_are_true(self) -> None:
-        if hasattr(self, "store"):
-            stats = self.store.stats()
-            got = asdict(stats)
-            want = {
-                "max_bytes": self.model.max_bytes,
-                "current_bytes": self.model.current_bytes,
-                "item_count": len(self.model.entries),
-                **self.model.counts,
-            }
-            assert got == want
-            looked_up = want["hits"] + want["misses"]
-            assert stats.hit_rate == (want["hits"] / looked_up if looked_up else 0)
-
-
-def _run(machine: type[StoreMachine], implementation: StoreImplementation, device: str) -> None:
-    bound = {"implementation": implementation, "device": device}
-    run_state_machine_as_test(type(machine.__name__, (machine,), bound))
-
-
-@pytest.mark.stateful
-@pytest.mark.requirement(
-    "CACHE-STORE-1", "CACHE-STORE-2", "CACHE-STORE-3", "CACHE-STORE-4", "CACHE-STORE-5", "CACHE-ACCOUNT-1"
-)
-def test_every_history_is_the_models(store_impl: StoreImplementation, device: str) -> None:
-    _run(StoreMachine, store_impl, device)
-
-
-@pytest.mark.stateful
-@pytest.mark.needs_claim("statistics")
-@pytest.mark.requirement("CACHE-STORE-7")
-def test_every_counter_is_the_models(store_impl: StoreImplementation, device: str) -> None:
-    _run(CountingStoreMachine, store_impl, device)
-
-
 @pytest.mark.needs_claim("copies")
 @pytest.mark.requirement("CACHE-STORE-6", "CACHE-ACCOUNT-1")
 @given(
@@ -268,6 +170,104 @@ def test_four_threads_lose_nothing(store_impl: StoreImplementation, seed: int) -
     for key in range(7):
         store.pop(key)
     assert (store.current_bytes, len(store)) == (0, 0)
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Every rule does the same to a store and to its model, and compares."""
+
+    implementation: StoreImplementation
+    device: str
+
+    @initialize(max_bytes=st.sampled_from((1, 4, 8, 9, 16, 100)))
+    def start(self, max_bytes: int) -> None:
+        self.store: Any = self.implementation.make(max_bytes)
+        self.model = StoreModel(max_bytes)
+        self.values: dict[int, Tensor] = {}
+
+    @rule(key=KEYS, size=SIZES, dtype=DTYPES)
+    def put(self, key: str, size: int, dtype: torch.dtype) -> None:
+        version = len(self.values) + 1
+        self.values[version] = tensor_of(version, size, dtype).to(self.device)
+        taken = self.store.put(key, self.values[version])
+        stored = self.values[version].numel() * dtype.itemsize
+        assert taken == self.model.put(key, version, stored), f"put of {stored} bytes into {self.store.max_bytes}"
+
+    @rule(key=KEYS)
+    def get(self, key: str) -> None:
+        self.same(self.store.get(key), self.model.get(key))
+
+    @rule(key=KEYS)
+    def pop(self, key: str) -> None:
+        self.same(self.store.pop(key), self.model.pop(key))
+
+    @rule(keys=st.lists(KEYS, min_size=2, max_size=6), size=st.sampled_from((1, 2, 3)))
+    def fill(self, keys: list[str], size: int) -> None:
+        for key in keys:
+            self.put(key, size, torch.uint8)
+
+    @rule(keys=st.lists(KEYS, min_size=1, max_size=3))
+    def touch(self, keys: list[str]) -> None:
+        for key in keys:
+            self.get(key)
+
+    @rule(rarely=st.integers(0, 3))
+    def clear(self, rarely: int) -> None:
+        if rarely == 0:
+            self.store.clear()
+            self.model.entries.clear()
+
+    def same(self, value: Tensor | None, version: int | None) -> None:
+        assert (value is None) == (version is None), f"got {value}, the model holds version {version}"
+        if value is not None and version is not None:
+            want = self.values[version]
+            assert value.dtype == want.dtype
+            assert torch.equal(value, want)
+
+    @invariant()
+    def accounts_are_true(self) -> None:
+        if hasattr(self, "store"):
+            assert self.store.max_bytes == self.model.max_bytes
+            assert len(self.store) == len(self.model.entries)
+            assert self.store.current_bytes == self.model.current_bytes <= self.store.max_bytes
+
+
+class CountingStoreMachine(StoreMachine):
+    """The same, with the counters."""
+
+    @invariant()
+    def counters_are_true(self) -> None:
+        if hasattr(self, "store"):
+            stats = self.store.stats()
+            got = asdict(stats)
+            want = {
+                "max_bytes": self.model.max_bytes,
+                "current_bytes": self.model.current_bytes,
+                "item_count": len(self.model.entries),
+                **self.model.counts,
+            }
+            assert got == want
+            looked_up = want["hits"] + want["misses"]
+            assert stats.hit_rate == (want["hits"] / looked_up if looked_up else 0)
+
+
+def _run(machine: type[StoreMachine], implementation: StoreImplementation, device: str) -> None:
+    bound = {"implementation": implementation, "device": device}
+    run_state_machine_as_test(type(machine.__name__, (machine,), bound))
+
+
+@pytest.mark.stateful
+@pytest.mark.requirement(
+    "CACHE-STORE-1", "CACHE-STORE-2", "CACHE-STORE-3", "CACHE-STORE-4", "CACHE-STORE-5", "CACHE-ACCOUNT-1"
+)
+def test_every_history_is_the_models(store_impl: StoreImplementation, device: str) -> None:
+    _run(StoreMachine, store_impl, device)
+
+
+@pytest.mark.stateful
+@pytest.mark.needs_claim("statistics")
+@pytest.mark.requirement("CACHE-STORE-7")
+def test_every_counter_is_the_models(store_impl: StoreImplementation, device: str) -> None:
+    _run(CountingStoreMachine, store_impl, device)
 
 
 @pytest.mark.needs_claim("streams")
