@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from impl.cache import GEMMA4, TensorLRUCache
-from impl.masks import EAGER
+from impl.masks import EAGER, TRITON
 from suites.cache.cachetools_store import CachetoolsStore
 from suites.mutants.caches import CACHE_MUTANTS
 from suites.mutants.cheats import CHEATS
@@ -34,6 +34,7 @@ MUTANTS = table(
 
 CONTROLS = table(
     [
+        Mutant("right-triton", "mask", "none", "nothing is wrong", "", lambda folder: TRITON),
         Mutant("right-eager", "mask", "none", "nothing is wrong", "", lambda folder: EAGER),
         Mutant("right-oracle", "mask", "none", "the oracle in other clothes", "", lambda folder: REWRAPPED),
         Mutant("right-cache", "cache", "none", "nothing is wrong", "", lambda folder: GEMMA4),

@@ -40,7 +40,8 @@ def test_the_suite_fails_the_mutant(referee: Referee, seed: int, name: str) -> N
     assert answer["killed"], f"{MUTANTS[name].sentence}: {answer['ran']} tests of {MUTANTS[name].requirement} pass\n{answer}"
 
 
-@pytest.mark.parametrize("name", CONTROLS)
+# The lists of the suite judge the Triton masks: twice a run is once too often.
+@pytest.mark.parametrize("name", [name for name in CONTROLS if name != "right-triton"])
 def test_the_suite_passes_what_is_right(referee: Referee, seed: int, name: str) -> None:
     """What kills the mutants is their fault, not their being copies, nor the referee."""
     answer = referee.judge({"id": name, "seed": seed, "everything": True})
