@@ -50,9 +50,11 @@ settings.register_profile("dev", _COMMON, max_examples=100)
 # On CI the same commit draws the same examples: a red run can be repeated, a green one is not luck.
 settings.register_profile("ci", _COMMON, max_examples=100, derandomize=True, database=None)
 # Mutants: whether a fault is found, not the smallest case of it; most show at a glance.
-_MUTANTS = settings(_COMMON, database=None, phases=[Phase.explicit, Phase.generate], print_blob=False)
+# Their seeds are honoured under CI too, where Hypothesis would draw the same whatever the seed.
+_MUTANTS = settings(_COMMON, derandomize=False, database=None, phases=[Phase.explicit, Phase.generate], print_blob=False)
 settings.register_profile("mutants-glance", _MUTANTS, max_examples=25)
 settings.register_profile("mutants", _MUTANTS, max_examples=400)
+settings.register_profile("mutants-everything", _MUTANTS, max_examples=100)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 

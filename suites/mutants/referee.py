@@ -75,8 +75,8 @@ class Referee:
             self.failures[report.nodeid] = self._requirements.get(report.nodeid, [])
 
 
-GLANCE, SEARCH, EVERYTHING = "mutants-glance", "mutants", "ci"
-"""Hypothesis profiles of conftest.py: few examples of each test, many, and what CI draws."""
+GLANCE, SEARCH, EVERYTHING = "mutants-glance", "mutants", "mutants-everything"
+"""Hypothesis profiles of conftest.py: few examples of each test, many, and as many as a run of a list draws."""
 
 
 def judge(mutant: Mutant, everything: bool = False, seed: int = 0, without: str | None = None) -> dict[str, Any]:
