@@ -115,7 +115,7 @@ def _run(mutant: Mutant, profile: str, seed: int, without: str | None) -> Refere
     said = io.StringIO()
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         args = [FOLDERS[mutant.kind], "-n0", "-q", "-p", "no:cacheprovider", "--conditions=ignore", f"--timeout={LIMIT}"]
-        args += [f"--{mutant.kind}-impl", f"suites.mutants.registry:{mutant.id}", f"--run-dir={folder}"]
+        args += [f"--only={mutant.kind}s", f"--{mutant.kind}-impl", f"suites.mutants.registry:{mutant.id}", f"--run-dir={folder}"]
         args += [f"--hypothesis-seed={seed}", f"--hypothesis-profile={profile}", "--tb=line"]
         code = pytest.main([*args, *([] if everything else ["-x"])], plugins=[referee])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED, 6):
