@@ -113,6 +113,9 @@ def _run(mutant: Mutant, profile: str, seed: int, without: str | None) -> Refere
     everything = profile == EVERYTHING
     referee = Referee(None if everything else mutant.requirement, without)
     said = io.StringIO()
+    # A property keeps the profile under which its module was imported.
+    for name in [name for name in sys.modules if name.rpartition(".")[2].startswith("test_")]:
+        del sys.modules[name]
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         args = [FOLDERS[mutant.kind], "-n0", "-q", "-p", "no:cacheprovider", "--conditions=ignore", f"--timeout={LIMIT}"]
         args += [f"--only={mutant.kind}s", f"--{mutant.kind}-impl", f"suites.mutants.registry:{mutant.id}", f"--run-dir={folder}"]
