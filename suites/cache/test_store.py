@@ -273,7 +273,8 @@ def test_every_counter_is_the_models(store_impl: StoreImplementation, device: st
 @pytest.mark.needs_claim("streams")
 @pytest.mark.cuda("there are no streams elsewhere")
 @pytest.mark.requirement("CACHE-STORE-9")
-def test_a_value_is_read_after_the_work_that_made_it(store_impl: StoreImplementation, device: str) -> None:
+@pytest.mark.parametrize("read", ["get", "pop"])
+def test_a_value_is_read_after_the_work_that_made_it(store_impl: StoreImplementation, device: str, read: str) -> None:
     store = store_impl.make(2**30, cuda_stream_aware=True)
     producer, consumer = torch.cuda.Stream(), torch.cuda.Stream()
     for turn in range(5):
@@ -283,6 +284,6 @@ def test_a_value_is_read_after_the_work_that_made_it(store_impl: StoreImplementa
             value += turn + 1
             store.put("key", value)
         with torch.cuda.stream(consumer):
-            total = store.get("key").sum()
+            total = getattr(store, read)("key").sum()
         consumer.synchronize()
         assert total.item() == (turn + 1) * 2**22
