@@ -73,12 +73,13 @@ class _Gate(_Builder):
 
 
 def test_a_callable_an_object_and_a_class_are_adapted() -> None:
+    assert as_mask_implementation(SimpleNamespace(build=_plain), "plain").claims == Claims()
     plain = as_mask_implementation(_plain, "plain")
     assert (plain.name, plain.claims, plain.gate) == ("plain", Claims(), None)
     assert plain.build(1, 2) == plain.build(1, 2, layout="dense") == (1, 2)
     for candidate in (_Builder, _Builder()):
         builder = as_mask_implementation(candidate, "builder")
-        assert (builder.claims, builder.gate) == (_Builder.claims, None)
+        assert (builder.name, builder.claims, builder.gate) == ("builder", _Builder.claims, None)
         assert builder.build(1, 2, layout="bits") == (1, 2, "bits")
     gate = as_mask_implementation(_Gate(), "gate").gate
     assert gate is not None
