@@ -76,11 +76,11 @@ def test_every_test_has_the_status_that_its_reports_tell(found: list[Status]) ->
     assert [test.status for test in judged(*found).tests] == found
 
 
+@pytest.mark.parametrize("when", ["setup", "call", "teardown", "???"])
+@pytest.mark.parametrize("outcome", ["passed", "failed", "skipped"])
+@pytest.mark.parametrize("expected", [False, True])
 @given(
-    when=st.sampled_from(["setup", "call", "teardown", "???"]),
-    outcome=st.sampled_from(["passed", "failed", "skipped"]),
     reason=st.none() | st.sampled_from([f"Skipped: {kind.value}: why" for kind in SKIPS]) | st.text(),
-    expected=st.booleans(),
     said=st.none() | st.sampled_from([status.value for status in Status]) | st.text(),
 )
 def test_no_report_is_better_than_its_outcome(

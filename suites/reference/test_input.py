@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.profiles import PROFILES
-from reference.rules import MaskRule
+from reference.rules import MAX_WINDOW, MaskRule
 from reference.tokens import MaskBatch
 
 TYPES = torch.tensor([0, 1, 1, 0])
@@ -107,3 +107,27 @@ def test_without_causality_the_configured_window_is_halved(window: int) -> None:
 
 def test_every_profile_names_its_source() -> None:
     assert all(profile.source.startswith("https://") for profile in PROFILES.values())
+
+
+class _Index:
+    """An integer of another library."""
+
+    def __init__(self, value: int) -> None:
+        self._value = value
+
+    def __index__(self) -> int:
+        return self._value
+
+
+def test_any_integer_is_taken_as_an_int() -> None:
+    rule = MaskRule(_Index(4))  # type: ignore[arg-type]
+    batch = MaskBatch(torch.tensor([0, 1]), [_Index(2)], [_Index(3)])  # type: ignore[list-item]
+    for value in (rule.window, *batch.query_lengths, *batch.prefix_lengths):
+        assert type(value) is int
+    assert (rule, batch.cells) == (MaskRule(4), 10)
+
+
+def test_the_widest_window_is_the_longest_request() -> None:
+    assert MaskRule(MAX_WINDOW).window == MAX_WINDOW
+    with pytest.raises(ValueError, match=f"window is {MAX_WINDOW + 1}, expected at most {MAX_WINDOW}"):
+        MaskRule(MAX_WINDOW + 1)
