@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from reference.dense import packed_mask, request_mask, request_tokens
 from reference.profiles import PROFILES
-from reference.rules import MaskRule, Prefix
+from reference.rules import MaskRule, Order, Overlay, Prefix, Segmentation
 from reference.scalar import visible
 from reference.tokens import MaskBatch
 from suites.mask.golden import GOLDEN
@@ -43,8 +44,17 @@ def _scalar_mask(batch: MaskBatch, rule: MaskRule) -> list[bool]:
     return cells
 
 
+@pytest.mark.parametrize("segmentation", Segmentation)
+@pytest.mark.parametrize(
+    ("overlay", "order"),
+    [(Overlay.NONE, Order.WINDOW_LAST), (Overlay.ALL, Order.WINDOW_LAST), *((Overlay.VISION, order) for order in Order)],
+)
 @given(case=small_cases(), rule=rules)
-def test_the_oracle_is_its_scalar_twin(case: MaskCase, rule: MaskRule) -> None:
+def test_the_oracle_is_its_scalar_twin(
+    segmentation: Segmentation, overlay: Overlay, order: Order, case: MaskCase, rule: MaskRule
+) -> None:
+    """Term by term: drawn all together, some combinations are hardly ever met."""
+    rule = replace(rule, overlay=overlay, order=order, segmentation=segmentation)
     batch = case.batch()
     assert packed_mask(batch, rule).tolist() == _scalar_mask(batch, rule)
 
