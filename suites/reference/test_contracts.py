@@ -173,3 +173,10 @@ def test_a_full_layer_needs_a_mask_where_a_token_is_vision(types: tuple[int, ...
     sliding, full = gate(config, MaskBatch(torch.tensor(types), [4]))
     assert sliding == LayerMask("gemma3-sliding", PROFILES["gemma3-sliding"].rule(4))
     assert full == (LayerMask("gemma3-full", PROFILES["gemma3-full"].rule()) if {1, 2} & {*types} else PLAIN_CAUSAL)
+
+
+@pytest.mark.parametrize("pattern", [{}, {"sliding_window_pattern": 6}])
+def test_without_layer_types_every_sixth_layer_is_full(pattern: dict[str, int]) -> None:
+    config = {"model_type": "gemma3", "num_hidden_layers": 13, "sliding_window": 4, **pattern}
+    layers = gate(config, MaskBatch(torch.tensor([1, 1]), [2]))
+    assert [index for index, layer in enumerate(layers) if layer.profile == "gemma3-full"] == [5, 11]

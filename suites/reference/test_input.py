@@ -9,6 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reference.dense import packed_mask
 from reference.profiles import PROFILES
 from reference.rules import MAX_WINDOW, MaskRule
 from reference.tokens import MaskBatch
@@ -131,3 +132,14 @@ def test_the_widest_window_is_the_longest_request() -> None:
     assert MaskRule(MAX_WINDOW).window == MAX_WINDOW
     with pytest.raises(ValueError, match=f"window is {MAX_WINDOW + 1}, expected at most {MAX_WINDOW}"):
         MaskRule(MAX_WINDOW + 1)
+
+
+@pytest.mark.requirement("MASK-REFUSE-2")
+@pytest.mark.parametrize(
+    ("missing", "named"), [("item_ids", "item_ids is None"), ("prefix_item_ids", "prefix_item_ids is None")]
+)
+def test_the_oracle_refuses_to_segment_by_items_that_are_not_there(missing: str, named: str) -> None:
+    given = {"token_types": [1, 1], "prefix_types": [1], "item_ids": [5, 5], "prefix_item_ids": [5]}
+    tensors = {name: torch.tensor(value) for name, value in given.items() if name != missing}
+    with pytest.raises(ValueError, match=f"^{missing} is None, expected the item of every "):
+        packed_mask(MaskBatch(query_lengths=[2], prefix_lengths=[1], **tensors), PROFILES["vllm-gemma3-full"].rule())
