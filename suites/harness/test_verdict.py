@@ -164,11 +164,13 @@ def test_a_failure_cannot_call_itself_something_better(said: str) -> None:
 def test_a_failure_that_was_not_selected_is_an_error() -> None:
     result = judge(manifest(["a"]), [*told("a", Status.PASSED), *told("b", Status.FAILED)])
     assert (result.verdict, result.errors) == (Verdict.HARNESS_ERROR, ["b failed, and was not selected"])
+    assert judge(manifest(["a"]), [*told("a", Status.FAILED), *told("b", Status.PASSED)]).errors == []
 
 
 def test_an_expected_failure_without_a_waiver_is_a_failure() -> None:
     unwaived = manifest(["a"], tests=[TestRecord("a", [])])
     assert judge(unwaived, told("a", Status.WAIVED)).verdict is Verdict.FAILED
+    assert judge(unwaived, told("a", Status.PASSED)).verdict is Verdict.CONFORMANT
 
 
 def test_a_file_that_is_skipped_whole_stands_against_the_verdict() -> None:
@@ -195,6 +197,16 @@ def test_a_picture_that_is_none_costs_no_report() -> None:
     (test,) = judge(manifest(["a"]), reports).tests
     assert test.failure is not None
     assert test.failure.picture is None
+
+
+def test_a_file_that_was_collected_says_nothing_of_its_tests() -> None:
+    collected = {"$report_type": "CollectReport", "nodeid": "a", "outcome": "passed", "longrepr": None}
+    assert judge(manifest(["a"]), [collected, *told("a", Status.PASSED)]) == judge(manifest(["a"]), told("a", Status.PASSED))
+
+
+def test_a_requirement_that_the_project_does_not_know_has_no_sentence() -> None:
+    result = judge(manifest(["a"], checks=["R-9"]), told("a", Status.PASSED))
+    assert result.requirements[-1] == RequirementResult("R-9", "", Status.PASSED, ["a"], 0)
 
 
 def test_a_test_without_any_report_is_not_finished() -> None:

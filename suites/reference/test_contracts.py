@@ -81,9 +81,10 @@ def test_a_callable_an_object_and_a_class_are_adapted() -> None:
         builder = as_mask_implementation(candidate, "builder")
         assert (builder.name, builder.claims, builder.gate) == ("builder", _Builder.claims, None)
         assert builder.build(1, 2, layout="bits") == (1, 2, "bits")
-    gate = as_mask_implementation(_Gate(), "gate").gate
-    assert gate is not None
-    assert gate({}, None) == [{}, None]  # type: ignore[arg-type]
+    assert as_mask_implementation(SimpleNamespace(build=_plain, gate=print), "unclaimed").gate is None
+    claimed = as_mask_implementation(_Gate(), "gate").gate
+    assert claimed is not None
+    assert claimed({}, None) == [{}, None]  # type: ignore[arg-type]
 
 
 class _Needy:
@@ -149,6 +150,9 @@ def test_stores_and_caches_are_adapted_as_they_are() -> None:
     assert as_cache_implementation(claiming, "x") == CacheImplementation("x", cache_claims, _plain)
 
 
+NO_TYPES = {"model_type": "gemma3", "layer_types": None, "num_hidden_layers": 6}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -158,6 +162,8 @@ def test_stores_and_caches_are_adapted_as_they_are() -> None:
         ({"layer_types": ["chunked"]}, r"layer_types\[0\] is 'chunked', expected 'full_attention' or 'sliding_attention'"),
         ({"layer_types": None}, r"layer_types is missing, .*\(got None and 6\)"),
         ({"layer_types": None, "num_hidden_layers": "6"}, r"layer_types is missing, .*\(got '6' and 6\)"),
+        ({**NO_TYPES, "sliding_window_pattern": 0}, r"layer_types is missing, .*\(got 6 and 0\)"),
+        ({**NO_TYPES, "sliding_window_pattern": "x"}, r"layer_types is missing, .*\(got 6 and 'x'\)"),
         ({"sliding_window": None}, "sliding_window is missing, expected an int of at least 1: layer 0 slides"),
     ],
 )
