@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from harness.exits import ExitCode
 from harness.merge import merge
-from harness.records import ListRecord, Manifest, RecordError, Shard, TestRecord
+from harness.records import EXAMPLES, WAIVED, ListRecord, Manifest, RecordError, Shard, TestRecord
 from harness.statuses import SKIPS, STATUS, Status, status_of
-from harness.verdict import Conformance, Verdict, exit_code, in_a_line, judge
+from harness.verdict import Conformance, RequirementResult, TestResult, Verdict, exit_code, in_a_line, judge
 
 
 def manifest(ids: Sequence[str] = ("a", "b"), checks: Sequence[str] = ("R-1",), **changes: Any) -> Manifest:
@@ -76,11 +76,11 @@ def test_every_test_has_the_status_that_its_reports_tell(found: list[Status]) ->
     assert [test.status for test in judged(*found).tests] == found
 
 
+@pytest.mark.parametrize("when", ["setup", "call", "teardown", "???"])
+@pytest.mark.parametrize("outcome", ["passed", "failed", "skipped"])
+@pytest.mark.parametrize("expected", [False, True])
 @given(
-    when=st.sampled_from(["setup", "call", "teardown", "???"]),
-    outcome=st.sampled_from(["passed", "failed", "skipped"]),
     reason=st.none() | st.sampled_from([f"Skipped: {kind.value}: why" for kind in SKIPS]) | st.text(),
-    expected=st.booleans(),
     said=st.none() | st.sampled_from([status.value for status in Status]) | st.text(),
 )
 def test_no_report_is_better_than_its_outcome(
@@ -124,6 +124,28 @@ def test_a_requirement_is_as_bad_as_the_worst_of_its_tests(found: list[Status]) 
     assert (second.id, second.status, second.tests) == ("R-2", None, [])
 
 
+def test_a_result_is_what_record_and_reports_say() -> None:
+    properties = [[EXAMPLES, 7], [WAIVED, "passes now"]]
+    call = event("a", "call", "passed", user_properties=properties)
+    result = judge(manifest(["a"]), [event("a", "setup", "passed"), call, event("a", "teardown", "passed", duration=None)])
+    assert result.tests == [
+        TestResult("a", Status.PASSED, ["R-1"], 1.0, 7, None, "waives.txt:1: a XFAIL", "passes now", None)
+    ]
+    assert result.requirements == [
+        RequirementResult("R-1", "It holds.", Status.PASSED, ["a"], 7),
+        RequirementResult("R-2", "It is tested.", None, [], 0),
+    ]
+    call["user_properties"] = [[EXAMPLES, "many"]]
+    assert judge(manifest(["a"]), [call]).tests[0].examples is None
+
+
+@pytest.mark.parametrize("status", Status)
+def test_what_failed_has_a_failure_and_what_did_not_run_a_reason(status: Status) -> None:
+    (test,) = judged(status).tests
+    assert (test.failure is not None) == (status.is_failure or status is Status.HARNESS_ERROR)
+    assert test.reason == {Status.WAIVED: "waives.txt:1", **{kind: f"{kind.value}: why" for kind in SKIPS}}.get(status)
+
+
 def test_a_subtest_that_fails_fails_its_test() -> None:
     """Reports of another type tell of them."""
     subtest = {**event("a", "call", "failed", longrepr="wrong"), "$report_type": "SubtestReport"}
@@ -142,11 +164,13 @@ def test_a_failure_cannot_call_itself_something_better(said: str) -> None:
 def test_a_failure_that_was_not_selected_is_an_error() -> None:
     result = judge(manifest(["a"]), [*told("a", Status.PASSED), *told("b", Status.FAILED)])
     assert (result.verdict, result.errors) == (Verdict.HARNESS_ERROR, ["b failed, and was not selected"])
+    assert judge(manifest(["a"]), [*told("a", Status.FAILED), *told("b", Status.PASSED)]).errors == []
 
 
 def test_an_expected_failure_without_a_waiver_is_a_failure() -> None:
     unwaived = manifest(["a"], tests=[TestRecord("a", [])])
     assert judge(unwaived, told("a", Status.WAIVED)).verdict is Verdict.FAILED
+    assert judge(unwaived, told("a", Status.PASSED)).verdict is Verdict.CONFORMANT
 
 
 def test_a_file_that_is_skipped_whole_stands_against_the_verdict() -> None:
@@ -175,6 +199,16 @@ def test_a_picture_that_is_none_costs_no_report() -> None:
     assert test.failure.picture is None
 
 
+def test_a_file_that_was_collected_says_nothing_of_its_tests() -> None:
+    collected = {"$report_type": "CollectReport", "nodeid": "a", "outcome": "passed", "longrepr": None}
+    assert judge(manifest(["a"]), [collected, *told("a", Status.PASSED)]) == judge(manifest(["a"]), told("a", Status.PASSED))
+
+
+def test_a_requirement_that_the_project_does_not_know_has_no_sentence() -> None:
+    result = judge(manifest(["a"], checks=["R-9"]), told("a", Status.PASSED))
+    assert result.requirements[-1] == RequirementResult("R-9", "", Status.PASSED, ["a"], 0)
+
+
 def test_a_test_without_any_report_is_not_finished() -> None:
     result = judge(manifest(["a", "b"]), told("a", Status.PASSED))
     assert [test.status for test in result.tests] == [Status.PASSED, Status.UNFINISHED]
@@ -191,6 +225,7 @@ def test_a_file_that_cannot_be_collected_is_an_error_of_the_suite() -> None:
     result = judge(manifest(["a"]), [broken, *told("a", Status.PASSED)])
     assert result.verdict is Verdict.HARNESS_ERROR
     assert result.errors == ["suites/x.py could not be collected: SyntaxError"]
+    assert result.why == ["1 errors outside of any test"]
 
 
 @pytest.mark.parametrize(
@@ -228,6 +263,7 @@ def test_the_exit_status_says_which_kind_of_end_it_was(found: list[Status], chan
     [
         ({"lists": []}, "no list was chosen (-m)"),
         ({"lists": [ListRecord("l0_x", "p", ["no gpu"])]}, "not the machine that l0_x asks for: no gpu"),
+        ({"universe": ["t0", "t1", "t2"]}, "2 tests were selected and are not in the records"),
         ({"narrowed": ["3 tests of the list were not selected"]}, "3 tests of the list were not selected"),
     ],
 )
@@ -337,6 +373,11 @@ def test_shards_that_fail_or_stand_elsewhere_fail_the_whole() -> None:
     skipped = {**broken, "outcome": "skipped", "longrepr": ["x.py", 1, "Skipped: no module"]}
     whole = merge([first, judge(second.manifest, [skipped, *told("b", Status.PASSED)])])
     assert whole.why == ["skipped whole: x.py: no module"]
+
+
+def test_whoever_ignores_conditions_has_a_verdict_of_any_machine() -> None:
+    unmet = [ListRecord("l0_x", "p", ["no gpu"])]
+    assert judged(Status.PASSED, lists=unmet, conditions="ignore").why == []
 
 
 def test_a_shard_is_no_verdict_of_its_own() -> None:

@@ -73,16 +73,18 @@ class _Gate(_Builder):
 
 
 def test_a_callable_an_object_and_a_class_are_adapted() -> None:
+    assert as_mask_implementation(SimpleNamespace(build=_plain), "plain").claims == Claims()
     plain = as_mask_implementation(_plain, "plain")
     assert (plain.name, plain.claims, plain.gate) == ("plain", Claims(), None)
     assert plain.build(1, 2) == plain.build(1, 2, layout="dense") == (1, 2)
     for candidate in (_Builder, _Builder()):
         builder = as_mask_implementation(candidate, "builder")
-        assert (builder.claims, builder.gate) == (_Builder.claims, None)
+        assert (builder.name, builder.claims, builder.gate) == ("builder", _Builder.claims, None)
         assert builder.build(1, 2, layout="bits") == (1, 2, "bits")
-    gate = as_mask_implementation(_Gate(), "gate").gate
-    assert gate is not None
-    assert gate({}, None) == [{}, None]  # type: ignore[arg-type]
+    assert as_mask_implementation(SimpleNamespace(build=_plain, gate=print), "unclaimed").gate is None
+    claimed = as_mask_implementation(_Gate(), "gate").gate
+    assert claimed is not None
+    assert claimed({}, None) == [{}, None]  # type: ignore[arg-type]
 
 
 class _Needy:
@@ -148,6 +150,9 @@ def test_stores_and_caches_are_adapted_as_they_are() -> None:
     assert as_cache_implementation(claiming, "x") == CacheImplementation("x", cache_claims, _plain)
 
 
+NO_TYPES = {"model_type": "gemma3", "layer_types": None, "num_hidden_layers": 6}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -157,6 +162,8 @@ def test_stores_and_caches_are_adapted_as_they_are() -> None:
         ({"layer_types": ["chunked"]}, r"layer_types\[0\] is 'chunked', expected 'full_attention' or 'sliding_attention'"),
         ({"layer_types": None}, r"layer_types is missing, .*\(got None and 6\)"),
         ({"layer_types": None, "num_hidden_layers": "6"}, r"layer_types is missing, .*\(got '6' and 6\)"),
+        ({**NO_TYPES, "sliding_window_pattern": 0}, r"layer_types is missing, .*\(got 6 and 0\)"),
+        ({**NO_TYPES, "sliding_window_pattern": "x"}, r"layer_types is missing, .*\(got 6 and 'x'\)"),
         ({"sliding_window": None}, "sliding_window is missing, expected an int of at least 1: layer 0 slides"),
     ],
 )
@@ -172,3 +179,10 @@ def test_a_full_layer_needs_a_mask_where_a_token_is_vision(types: tuple[int, ...
     sliding, full = gate(config, MaskBatch(torch.tensor(types), [4]))
     assert sliding == LayerMask("gemma3-sliding", PROFILES["gemma3-sliding"].rule(4))
     assert full == (LayerMask("gemma3-full", PROFILES["gemma3-full"].rule()) if {1, 2} & {*types} else PLAIN_CAUSAL)
+
+
+@pytest.mark.parametrize("pattern", [{}, {"sliding_window_pattern": 6}])
+def test_without_layer_types_every_sixth_layer_is_full(pattern: dict[str, int]) -> None:
+    config = {"model_type": "gemma3", "num_hidden_layers": 13, "sliding_window": 4, **pattern}
+    layers = gate(config, MaskBatch(torch.tensor([1, 1]), [2]))
+    assert [index for index, layer in enumerate(layers) if layer.profile == "gemma3-full"] == [5, 11]

@@ -9,8 +9,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reference.dense import packed_mask
 from reference.profiles import PROFILES
-from reference.rules import MaskRule
+from reference.rules import MAX_WINDOW, MaskRule
 from reference.tokens import MaskBatch
 
 TYPES = torch.tensor([0, 1, 1, 0])
@@ -107,3 +108,38 @@ def test_without_causality_the_configured_window_is_halved(window: int) -> None:
 
 def test_every_profile_names_its_source() -> None:
     assert all(profile.source.startswith("https://") for profile in PROFILES.values())
+
+
+class _Index:
+    """An integer of another library."""
+
+    def __init__(self, value: int) -> None:
+        self._value = value
+
+    def __index__(self) -> int:
+        return self._value
+
+
+def test_any_integer_is_taken_as_an_int() -> None:
+    rule = MaskRule(_Index(4))  # type: ignore[arg-type]
+    batch = MaskBatch(torch.tensor([0, 1]), [_Index(2)], [_Index(3)])  # type: ignore[list-item]
+    for value in (rule.window, *batch.query_lengths, *batch.prefix_lengths):
+        assert type(value) is int
+    assert (rule, batch.cells) == (MaskRule(4), 10)
+
+
+def test_the_widest_window_is_the_longest_request() -> None:
+    assert MaskRule(MAX_WINDOW).window == MAX_WINDOW
+    with pytest.raises(ValueError, match=f"window is {MAX_WINDOW + 1}, expected at most {MAX_WINDOW}"):
+        MaskRule(MAX_WINDOW + 1)
+
+
+@pytest.mark.requirement("MASK-REFUSE-2")
+@pytest.mark.parametrize(
+    ("missing", "named"), [("item_ids", "item_ids is None"), ("prefix_item_ids", "prefix_item_ids is None")]
+)
+def test_the_oracle_refuses_to_segment_by_items_that_are_not_there(missing: str, named: str) -> None:
+    given = {"token_types": [1, 1], "prefix_types": [1], "item_ids": [5, 5], "prefix_item_ids": [5]}
+    tensors = {name: torch.tensor(value) for name, value in given.items() if name != missing}
+    with pytest.raises(ValueError, match=f"^{missing} is None, expected the item of every "):
+        packed_mask(MaskBatch(query_lengths=[2], prefix_lengths=[1], **tensors), PROFILES["vllm-gemma3-full"].rule())
