@@ -15,9 +15,9 @@ from suites.model.models import PROFILES, TYPES, WINDOW, cut_to_cache, empty_cac
 from suites.model.processors import prompt
 from suites.model.test_logits import assert_same_bits
 from suites.strategies.masks import MaskCase, Request, request
-from suites.witness import needs_transformers
+from suites.witness import FIRST_MODELS, needs_transformers
 
-pytestmark = [needs_transformers, pytest.mark.requirement("MASK-MODEL-3")]
+pytestmark = [needs_transformers(FIRST_MODELS), pytest.mark.requirement("MASK-MODEL-3")]
 
 ATTENTIONS = ("sdpa", "eager")
 DECODED = 3

@@ -17,7 +17,7 @@ from reference.gating import FULL, SLIDING, gate
 from reference.profiles import PROFILES
 from reference.tokens import MaskBatch
 from suites.strategies.masks import MaskCase, mask_cases
-from suites.witness import needs_transformers, why_not
+from suites.witness import FIRST_MASKS, needs_transformers, why_not
 
 
 @dataclass
@@ -75,7 +75,7 @@ def _visible(mask: torch.Tensor | None, shape: tuple[int, int], prefix: int) -> 
 
 
 @pytest.mark.requirement("MASK-SCOPE-1", "MASK-SCOPE-2", "MASK-ORDER-1", "MASK-BLOB-2", "MASK-CUT-1", "MASK-WINDOW-1")
-@needs_transformers
+@needs_transformers(FIRST_MASKS)
 @pytest.mark.parametrize("profile", ["gemma3-full", "gemma3-sliding", "gemma4-full", "gemma4-sliding"])
 @given(data=st.data())
 def test_the_oracle_is_what_hugging_face_computes(profile: str, data: st.DataObject) -> None:
@@ -94,7 +94,7 @@ def test_the_oracle_is_what_hugging_face_computes(profile: str, data: st.DataObj
 
 
 @pytest.mark.requirement("MASK-GATE-1")
-@needs_transformers
+@needs_transformers(FIRST_MASKS)
 @pytest.mark.parametrize("family", ["gemma3", "gemma4"])
 @given(layers=st.integers(1, 14), kinds=st.none() | st.lists(st.sampled_from((FULL, SLIDING)), min_size=1, max_size=8))
 def test_layer_kinds_are_those_of_hugging_face(family: str, layers: int, kinds: list[str] | None) -> None:
