@@ -11,7 +11,7 @@ FIRST_MASKS = "5.13"
 """The first whose mask functions are right: window last (its pull 46850)."""
 
 FIRST_MODELS = "5.24"
-"""The first that is known to serve: chunks of Gemma 4 fail in 5.13, and its processor wants torchvision up to 5.20 at least."""
+"""The first known to serve: in 5.13 chunks of Gemma 4 fail, and up to 5.20 at least its processor wants torchvision."""
 
 
 def why_not(first: str) -> str | None:
