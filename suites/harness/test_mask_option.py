@@ -79,7 +79,7 @@ def engine(pytester: pytest.Pytester) -> pytest.Pytester:
             return torch.ones(batch.cells, dtype=torch.bool, device=batch.token_types.device)
         """
     )
-    tests = "from suites.mask.conftest import _claimed\nfrom suites.mask.test_dense import test_every_cell_is_the_oracles\n"
+    tests = "from suites.claims import claimed\nfrom suites.mask.test_dense import test_every_cell_is_the_oracles\n"
     pytester.makepyfile(test_it=tests)
     pytester.mkdir("test_lists")
     return pytester

@@ -965,3 +965,42 @@ def square_of_the_requests(batch: MaskBatch, rule: MaskRule, kept: SimpleNamespa
     mask = TRITON.build(batch, rule)
     del pairs
     return mask
+
+
+# Through a model.
+@_bad("F02", "MASK-MODEL-1", "gemma4-sliding", source="vllm-project/vllm/pull/50539")
+def window_shorter_than_a_blob_drops_all(batch: MaskBatch, rule: MaskRule, kept: SimpleNamespace) -> object:
+    """A request has no blobs at all if it has more vision tokens than the window is wide."""
+
+    def rule_of(index: int, one: MaskBatch) -> MaskRule:
+        many = int(is_vision(one.token_types).sum()) > (rule.window or 0)
+        return replace(rule, overlay=Overlay.NONE) if many else rule
+
+    return by_request(batch, rule_of)
+
+
+@_bad("F07", "MASK-MODEL-2", "gemma3-sliding", source="sgl-project/sglang/pull/32087")
+def prefix_one_longer_at_decode(batch: MaskBatch, rule: MaskRule, kept: SimpleNamespace) -> object:
+    """A single query stands one position too late: the oldest key of its window is hidden."""
+    mask = eager(batch, rule)
+    for s, rows in matrices(batch, mask):
+        oldest = s.keys - (rule.window or 0)
+        if s.queries == 1 and 0 <= oldest < s.prefix:
+            rows[:, oldest] = False
+    return mask
+
+
+@_bad("F08", "MASK-MODEL-2", "gemma4-sliding", source="NVIDIA/TensorRT-LLM/pull/5853")
+def cut_blob_seen_backwards_alone(batch: MaskBatch, rule: MaskRule, kept: SimpleNamespace) -> object:
+    """Behind a prefix there are no blobs: a chunk of an image is causal."""
+    return by_request(batch, lambda _, one: replace(rule, overlay=Overlay.NONE) if any(one.prefix_lengths) else rule)
+
+
+@_bad("F03", "MASK-MODEL-3", "gemma3-full", source="huggingface/transformers/pull/38080")
+def images_side_by_side_join(batch: MaskBatch, rule: MaskRule, kept: SimpleNamespace) -> object:
+    """The two tokens that a processor writes between images are taken for more of the image."""
+    types, vision = batch.token_types.clone(), is_vision(batch.token_types)
+    between = vision[:-3] & ~vision[1:-2] & ~vision[2:-1] & vision[3:]
+    types[1:-2][between] = 1
+    types[2:-1][between] = 1
+    return eager(replace(batch, token_types=types), rule)

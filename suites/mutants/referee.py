@@ -23,7 +23,7 @@ from harness.records import EXAMPLES
 from harness.statuses import SKIPS, STATUS, Status, skip_kind
 from suites.mutants.mutant import Mutant
 
-FOLDERS = {"mask": "suites/mask", "cache": "suites/cache", "store": "suites/cache"}
+FOLDERS = {"mask": ("suites/mask", "suites/model"), "cache": ("suites/cache",), "store": ("suites/cache",)}
 LIMIT = 180
 """Seconds that a test of a mutant may take."""
 
@@ -117,8 +117,13 @@ def _run(mutant: Mutant, profile: str, seed: int, without: str | None) -> Refere
     for name in [name for name in sys.modules if name.rpartition(".")[2].startswith("test_")]:
         del sys.modules[name]
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        args = [FOLDERS[mutant.kind], "-n0", "-q", "-p", "no:cacheprovider", "--conditions=ignore", f"--timeout={LIMIT}"]
-        args += [f"--only={mutant.kind}s", f"--{mutant.kind}-impl", f"suites.mutants.registry:{mutant.id}", f"--run-dir={folder}"]
+        args = [*FOLDERS[mutant.kind], "-n0", "-q", "-p", "no:cacheprovider", "--conditions=ignore", f"--timeout={LIMIT}"]
+        args += [
+            f"--only={mutant.kind}s",
+            f"--{mutant.kind}-impl",
+            f"suites.mutants.registry:{mutant.id}",
+            f"--run-dir={folder}",
+        ]
         args += [f"--hypothesis-seed={seed}", f"--hypothesis-profile={profile}", "--tb=line"]
         code = pytest.main([*args, *([] if everything else ["-x"])], plugins=[referee])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED, 6):

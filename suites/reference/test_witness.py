@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,22 +12,12 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.statuses import not_run
 from reference.dense import packed_mask
 from reference.gating import FULL, SLIDING, gate
 from reference.profiles import PROFILES
 from reference.tokens import MaskBatch
 from suites.strategies.masks import MaskCase, mask_cases
-
-try:
-    import transformers
-    from packaging.version import Version
-except ImportError as error:
-    transformers, _WHY = None, str(error)
-else:
-    _WHY = ""
-
-FIRST_VERSION = "5.13"
+from suites.witness import FIRST_MASKS, needs_transformers, why_not
 
 
 @dataclass
@@ -84,12 +75,10 @@ def _visible(mask: torch.Tensor | None, shape: tuple[int, int], prefix: int) -> 
 
 
 @pytest.mark.requirement("MASK-SCOPE-1", "MASK-SCOPE-2", "MASK-ORDER-1", "MASK-BLOB-2", "MASK-CUT-1", "MASK-WINDOW-1")
-@pytest.mark.skipif(transformers is None, reason=f"not run: needs the extra 'witness': {_WHY}")
+@needs_transformers(FIRST_MASKS)
 @pytest.mark.parametrize("profile", ["gemma3-full", "gemma3-sliding", "gemma4-full", "gemma4-sliding"])
 @given(data=st.data())
 def test_the_oracle_is_what_hugging_face_computes(profile: str, data: st.DataObject) -> None:
-    if Version(transformers.__version__) < Version(FIRST_VERSION):
-        not_run(f"needs transformers >= {FIRST_VERSION}, found {transformers.__version__}")
     family, kind = profile.split("-")
     drawn = data.draw(mask_cases(PROFILES[profile]))
     request = drawn.requests[0]
@@ -105,7 +94,7 @@ def test_the_oracle_is_what_hugging_face_computes(profile: str, data: st.DataObj
 
 
 @pytest.mark.requirement("MASK-GATE-1")
-@pytest.mark.skipif(transformers is None, reason=f"not run: needs the extra 'witness': {_WHY}")
+@needs_transformers(FIRST_MASKS)
 @pytest.mark.parametrize("family", ["gemma3", "gemma4"])
 @given(layers=st.integers(1, 14), kinds=st.none() | st.lists(st.sampled_from((FULL, SLIDING)), min_size=1, max_size=8))
 def test_layer_kinds_are_those_of_hugging_face(family: str, layers: int, kinds: list[str] | None) -> None:
@@ -118,3 +107,7 @@ def test_layer_kinds_are_those_of_hugging_face(family: str, layers: int, kinds: 
     batch = MaskBatch(torch.tensor([0, 3]), [2])
     ours = gate({"model_type": f"{family}_text", "layer_types": kinds, **text}, batch)
     assert [FULL if layer.rule is None else SLIDING for layer in ours] == list(config.layer_types)
+
+
+def test_a_witness_that_is_too_old_is_not_run_and_says_what_it_needs() -> None:
+    assert re.fullmatch(r"needs transformers >= 999 \(the extra 'witness'\), found \S+", why_not("999") or "")

@@ -1,0 +1,5 @@
+"""Fixtures of the model suite: what the implementation under test can be asked."""
+
+from suites.claims import claimed
+
+__all__ = ["claimed"]
