@@ -46,7 +46,7 @@ WRONG: dict[str, tuple[Callable[..., object], str]] = {
     "dtype": (lambda batch, rule: _hidden(batch).to(torch.uint8), "returned dtype torch.uint8, expected torch.bool"),
     "length": (lambda batch, rule: _hidden(batch)[1:], "returned 29 cells, expected 30 = sum Q"),
     "shape": (lambda batch, rule: _hidden(batch)[None], "expected one dimension"),
-    "nothing": (lambda batch, rule: None, "returned a NoneType, expected a bool tensor"),
+    "nothing": (lambda batch, rule: None, "returned a NoneType, expected a torch.Tensor"),
     "stride": (lambda batch, rule: _hidden(batch).repeat(2)[::2], "expected a contiguous tensor"),
     "device": (lambda batch, rule: _hidden(batch).to("meta"), "returned a tensor on meta, expected cpu"),
     "unwritten": (lambda batch, rule: torch.empty(batch.cells, dtype=torch.bool), "neither, byte 0xa5: unwritten?"),
