@@ -7,7 +7,7 @@ CONSTRAINTS := $(if $(shell command -v nvidia-smi 2>/dev/null),,--constraint con
 PEERS := .venv-peers/bin
 ENGINES := vllm==0.33.0 sglang==0.5.23 mlx-vlm==0.7.10
 
-.PHONY: test lint bench mutants peers mutmut clean
+.PHONY: test lint bench mutants matrix peers mutmut clean
 
 # Runs a list of test_lists/, for example: make l0_b200 ARGS="--mask-impl eager"
 l0_% nightly_%: .venv/installed
@@ -17,10 +17,16 @@ l0_% nightly_%: .venv/installed
 test: lint
 	$(BIN)/python -m pytest -m l0_cpu $(ARGS)
 	$(BIN)/python -m pytest -m l0_b200 --mask-impl eager --cache-impl gemma4-frames
+	$(BIN)/python -m pytest -m mutants
 
 # Known-bad implementations through the suite, as a page and as JSON.
 mutants: .venv/installed
 	$(BIN)/python -m harness mutants $(ARGS)
+
+# Implementations side by side: runs/matrix/matrix.html. What is not installed is shown as not available.
+NAMES ?= triton eager flex sdpa hf-gemma3 hf-gemma4 hf-gemma4-unified hf-packed hf-or-last hf-or-last@gemma3-sliding hf-embedding
+matrix: .venv/installed
+	$(BIN)/python -m harness matrix $(NAMES) $(ARGS)
 
 # The adapters to other engines, with the engines. Then for one of them:
 #   .venv-peers/bin/python -m pytest suites/mask --mask-impl impl.peers.vllm:VLLM
