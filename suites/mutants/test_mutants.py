@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from suites.mutants.edits import Edit, StaleEditError, load
+from suites.mutants.machinery import MACHINERY
 from suites.mutants.match import Referee
 from suites.mutants.registry import CONTROLS, MUTANTS, UNTESTED
+from suites.mutants.report import run
 
 ROOT = Path(__file__).parents[2]
 
@@ -66,3 +70,36 @@ def test_every_fault_kind_of_masks_and_caches_has_two_mutants() -> None:
 def test_an_edit_that_no_longer_applies_is_noticed(tmp_path: Path) -> None:
     with pytest.raises(StaleEditError, match="stale: 'no such text' stands 0 times"):
         load("masks", "stale", Edit("bounds.py", "no such text", "", "MASK-WINDOW-1", ""), tmp_path)
+
+
+def test_the_table_in_the_docs_has_every_mutant() -> None:
+    """It is measured by hand; a mutant that it lacks, or has too many, asks for another measurement."""
+    table = (ROOT / "docs" / "mutants.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^\| [^|]+ \| ([a-z0-9-]+) \|", table, re.MULTILINE)
+    expected = [name for name, one in (MUTANTS | MACHINERY).items() if not one.cuda]
+    assert sorted(set(shown) - {"mutant"}) == sorted(expected)
+    assert "**nothing**" not in table
+
+
+def test_the_command_tells_what_survives(tmp_path: Path) -> None:
+    options = {"jobs": 1, "everything": False, "seeds": [0], "correct": False, "alone": False, "out": tmp_path}
+    assert run(["misses-uncounted", "budget-of-zero"], without=None, **options) == 0
+    assert run(["misses-uncounted"], without="test_every_counter_is_the_models", **options) == 1
+    written = json.loads((tmp_path / "mutants.json").read_text(encoding="utf-8"))
+    assert written["summary"]["survivors"] == ["misses-uncounted"]
+    assert "**nothing**" in (tmp_path / "mutants.md").read_text(encoding="utf-8")
+    assert 'class="no"' in (tmp_path / "mutants.html").read_text(encoding="utf-8")
+
+
+def test_the_command_tells_a_false_alarm_from_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"jobs": 1, "everything": False, "seeds": [0], "without": None, "alone": False, "out": tmp_path}
+    assert run(["right-copying-store"], correct=True, **options) == 0
+    monkeypatch.setattr("suites.mutants.report.matches", lambda asked, *rest: [_alarm(one) for one in asked])
+    assert run(["right-copying-store"], correct=True, **options) == 1
+    with pytest.raises(ValueError, match="no control is called 'misses-uncounted'"):
+        run(["misses-uncounted"], correct=True, **options)
+
+
+def _alarm(asked: dict[str, Any]) -> dict[str, Any]:
+    by = {"suites/x.py::test_x": ["R-1"]}
+    return {"id": asked["id"], "killed": True, "by": by, "examples": 3, "seconds": 0.1, "ran": 1, "message": ""}
