@@ -29,7 +29,7 @@ matrix: .venv/installed
 	$(BIN)/python -m harness matrix $(NAMES) $(ARGS)
 
 # The adapters to other engines, with the engines. Then for one of them:
-#   .venv-peers/bin/python -m pytest suites/mask --mask-impl impl.peers.vllm:VLLM
+#   .venv-peers/bin/python -m pytest -m l0_b200 --only masks --mask-impl vllm
 peers: .venv-peers/installed
 	$(PEERS)/python -m pytest suites/impl/test_peers.py $(ARGS)
 
