@@ -17,6 +17,7 @@ import harness
 from harness.device import DeviceError, choose_device
 from harness.exits import ExitCode
 from harness.implementations import OPTIONS, ImplementationError, NotAvailableError, load_implementation, short_names
+from harness.nearest import nearest
 from harness.statuses import not_run
 
 if TYPE_CHECKING:
@@ -82,13 +83,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _names(kind: str) -> dict[str, str]:
-    return short_names(f"mm_conformance.{kind}", ROOT)
+    return short_names(kind, ROOT)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     from harness.plugin import run_of
     from reference.cache_contracts import as_cache_implementation, as_store_implementation
     from reference.contracts import EngineNotAvailableError, as_mask_implementation
+    from reference.profiles import PROFILES
 
     adapters = {"masks": as_mask_implementation, "caches": as_cache_implementation, "stores": as_store_implementation}
     run = run_of(config)
@@ -97,6 +99,13 @@ def pytest_configure(config: pytest.Config) -> None:
     if only is not None:
         run.options += ["--only", only]
         run.concerns = lambda item: _FIXTURES[only] in getattr(item, "fixturenames", ())
+    if profiles:
+        if only not in (None, "masks"):
+            raise pytest.UsageError(f"--only {only} judges no mask builder; leave out --profile or --only")
+        for name in profiles:
+            if name not in PROFILES:
+                known = f"expected one of {', '.join(PROFILES)}"
+                raise pytest.UsageError(f"--profile {name}: no such profile{nearest(name, PROFILES)}; {known}")
     for kind, (default, what) in DEFAULTS.items():
         option = OPTIONS[kind]
         if only not in (None, kind):
@@ -119,7 +128,7 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(str(error)) from error
         except Exception as error:  # making the object runs the user's code
             raise pytest.UsageError(f"{option} {spec}: {type(error).__name__}: {error}") from error
-        run.implementations[option] = spec
+        run.implementations[option] = f"{spec} as {', '.join(profiles)}" if kind == "masks" and profiles else spec
         if about := getattr(found, "about", None):
             run.about[option] = str(about)
         run.options += [option, spec] * (spec != default)

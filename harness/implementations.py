@@ -23,16 +23,17 @@ class NotAvailableError(ImplementationError):
     """What was named needs what is not here: an engine that is not installed, or another version of it."""
 
 
-def short_names(group: str, root: Path) -> dict[str, str]:
+def short_names(kind: str, root: Path) -> dict[str, str]:
     """Short names of implementations: entry points of what is installed, and those that a project itself declares.
 
     Args:
-        group: The entry-point group, such as ``mm_conformance.masks``.
+        kind: Of :data:`OPTIONS`; the entry-point group is ``mm_conformance.KIND``.
         root: The project's folder; its pyproject.toml counts whether or not the project is installed.
 
     Returns:
         Name -> ``MODULE:ATTRIBUTE``, by name.
     """
+    group = f"mm_conformance.{kind}"
     names = {point.name: point.value for point in metadata.entry_points(group=group)}
     pyproject = root / "pyproject.toml"
     if pyproject.exists():

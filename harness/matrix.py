@@ -18,8 +18,8 @@ from harness.exits import ExitCode
 from harness.implementations import OPTIONS, ImplementationError, short_names
 from harness.nearest import nearest
 from harness.records import EVENTS, MANIFEST, Manifest, RecordError, read_events, read_manifest
-from harness.render.matrix import Column, write_matrix
-from harness.verdict import Verdict, in_a_line, judge
+from harness.render.matrix import NO_VERDICT, Column, write_matrix
+from harness.verdict import in_a_line, judge
 
 OUTPUT = "output.txt"
 POLL = 0.5
@@ -64,7 +64,7 @@ def candidate(text: str, root: Path) -> Candidate:
     Raises:
         ImplementationError: There is no such kind or name, or several kinds have the name.
     """
-    names = {kind: short_names(f"mm_conformance.{kind}", root) for kind in OPTIONS}
+    names = {kind: short_names(kind, root) for kind in OPTIONS}
     rest, _, profiles = text.partition("@")
     kind, slash, name = rest.partition("/")
     if not slash:
@@ -79,6 +79,10 @@ def candidate(text: str, root: Path) -> Candidate:
             known = f"one of {', '.join(every)}, or KIND/NAME with a KIND of {', '.join(OPTIONS)}"
             raise ImplementationError(f"{text}: {name!r} {why}; expected {known}")
         kind = kinds[0]
+    elif ":" not in name and name not in names[kind]:
+        raise ImplementationError(f"{text}: {kind} has no short name {name!r}; expected one of {', '.join(names[kind])}")
+    if profiles and kind != "masks":
+        raise ImplementationError(f"{text}: only masks are judged by profiles; leave out @{profiles}")
     return Candidate(kind, name, tuple(filter(None, profiles.split(","))))
 
 
@@ -105,9 +109,7 @@ def run(candidates: Sequence[Candidate], list_name: str, out: Path, root: Path, 
             say(f"{one.title}: {column.why or in_a_line(column.result) if column.result else column.why}")
     for path in write_matrix(columns, out):
         say(str(path))
-    broken = [one for one in columns if one.result is None and not one.unavailable]
-    broken += [one for one in columns if one.result is not None and one.result.verdict is Verdict.HARNESS_ERROR]
-    return ExitCode.HARNESS_ERROR if broken else ExitCode.OK
+    return ExitCode.HARNESS_ERROR if any(one.verdict == NO_VERDICT for one in columns) else ExitCode.OK
 
 
 def _judge(one: Candidate, list_name: str, folder: Path, root: Path, tell: Tell) -> Column:
@@ -128,8 +130,8 @@ def _judge(one: Candidate, list_name: str, folder: Path, root: Path, tell: Tell)
             raise
     said = (folder / OUTPUT).read_text(encoding="utf-8", errors="replace").strip()
     if code == ExitCode.NOT_AVAILABLE:
-        why = next((line for line in said.splitlines() if "not available: " in line), "not available")
-        return Column(one.title, one.kind, None, why.partition("not available: ")[2].rstrip(" !"), unavailable=True)
+        why = said.partition("not available: ")[2].rstrip(" !\n") or said
+        return Column(one.title, one.kind, None, why, unavailable=True)
     try:
         return Column(one.title, one.kind, judge(read_manifest(folder), read_events(folder)), "")
     except RecordError:

@@ -16,7 +16,7 @@ from harness.render.page import policy, tone
 from harness.render.templates import environment, source
 from harness.render.text import encodable
 from harness.statuses import Status
-from harness.verdict import Conformance, RequirementResult, TestResult, Verdict
+from harness.verdict import Conformance, RequirementResult, TestResult
 
 CONFORMANT, DEPARTS, NOT_AVAILABLE, NO_VERDICT = "conformant", "departs", "not available", "no verdict"
 _TONES = {CONFORMANT: "good", DEPARTS: "bad", NOT_AVAILABLE: "mute", NO_VERDICT: "odd"}
@@ -46,11 +46,12 @@ class Column:
         """In a word."""
         if self.result is None:
             return NOT_AVAILABLE if self.unavailable else NO_VERDICT
-        if any(status.is_failure for status in map(Status, self.result.counts)):
+        found = {Status(status) for status in self.result.counts}
+        if found & {Status.FAILED, Status.CRASHED, Status.TIMED_OUT}:
             return DEPARTS
-        if self.result.verdict is Verdict.HARNESS_ERROR or not self.result.counts.get(Status.PASSED.value):
-            return NO_VERDICT
-        return CONFORMANT  # of what can run here: whether the machine is the list's is not the question
+        # Of what can run here: whether the machine is the list's is not the question.
+        whole = found <= {Status.PASSED, Status.WAIVED, Status.NOT_CLAIMED, Status.NOT_RUN} and not self.result.errors
+        return CONFORMANT if whole and Status.PASSED in found else NO_VERDICT
 
     @property
     def about(self) -> str:
@@ -140,6 +141,8 @@ def write_matrix(columns: Sequence[Column], folder: Path) -> list[Path]:
         "verdict_tones": _TONES,
     }
     (folder / IMAGES).mkdir(parents=True, exist_ok=True)
+    for old in (folder / IMAGES).glob("*.png"):
+        old.unlink()
     for table in tables:
         for fault in (fault for faults in table.faults for fault in faults):
             if fault.image is not None:
@@ -156,7 +159,7 @@ def _table(kind: str, columns: Sequence[Column]) -> Table:
         Column(one.title, one.kind, encodable(one.result) if one.result else None, one.why, one.unavailable)
         for one in columns
     ]
-    faults = [list(_faults(column)) for column in clean]
+    faults = [list(_faults(column, f"{kind}-{number}")) for number, column in enumerate(clean, start=1)]
     sentences: dict[str, str] = {}
     found: list[dict[str, RequirementResult]] = []
     for column in clean:
@@ -181,7 +184,7 @@ def _cell(column: Column, requirement: RequirementResult | None, faults: Sequenc
     return Cell(words, tone(requirement.status), anchor)
 
 
-def _faults(column: Column) -> Iterator[Fault]:
+def _faults(column: Column, prefix: str) -> Iterator[Fault]:
     """For each failed requirement the smallest failure; one that speaks for several stands once."""
     if column.result is None:
         return
@@ -194,7 +197,9 @@ def _faults(column: Column) -> Iterator[Fault]:
     for number, (test, requirements) in enumerate(speaks_for.items(), start=1):
         failure = tests[test].failure
         assert failure is not None
-        anchor = re.sub(r"[^a-z0-9]+", "-", f"{column.title}-{number}".lower())
+        anchor = re.sub(
+            r"[^a-z0-9]+", "-", f"{prefix}-{column.title}-{number}".lower()
+        )  # titles may differ in what is dropped
         drawn = failure.picture
         yield Fault(
             anchor,

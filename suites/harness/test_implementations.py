@@ -31,9 +31,8 @@ def test_short_names_are_followed(tmp_path: Path) -> None:
 def test_a_project_declares_short_names_installed_or_not(tmp_path: Path) -> None:
     text = '[project]\nname = "x"\n[project.entry-points."mm_conformance.masks"]\nmine = "mine:build"\n'
     (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
-    assert short_names("mm_conformance.masks", tmp_path)["mine"] == "mine:build"
-    assert "mine" not in short_names("mm_conformance.caches", tmp_path)
-    assert list(short_names("pytest11", tmp_path / "nowhere")) == sorted(short_names("pytest11", tmp_path))
+    assert short_names("masks", tmp_path)["mine"] == "mine:build"
+    assert "mine" not in short_names("caches", tmp_path)
 
 
 def test_what_needs_another_engine_is_not_available(tmp_path: Path) -> None:

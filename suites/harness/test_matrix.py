@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from harness.exits import ExitCode
 from harness.implementations import OPTIONS, ImplementationError, short_names
@@ -18,12 +19,14 @@ from harness.verdict import Conformance, TestResult
 from suites.harness.conftest import ROOT
 from suites.harness.render.runs import HOSTILE, failing_run, run_of, runs
 
-KNOWN = [(kind, name) for kind in OPTIONS for name in short_names(f"mm_conformance.{kind}", ROOT)]
+KNOWN = [(kind, name) for kind in OPTIONS for name in short_names(kind, ROOT)]
 
 
 @given(known=st.sampled_from(KNOWN), profiles=st.lists(st.sampled_from(["gemma3-full", "x"]), max_size=2))
+@example(("masks", "triton"), ["gemma3-full"])
 def test_a_candidate_is_read_with_and_without_its_kind(known: tuple[str, str], profiles: list[str]) -> None:
     kind, name = known
+    profiles = profiles if kind == "masks" else []
     behind = "@" + ",".join(profiles) if profiles else ""
     expected = Candidate(kind, name, tuple(profiles))
     assert candidate(f"{kind}/{name}{behind}", ROOT) == expected
@@ -35,6 +38,8 @@ def test_a_candidate_is_read_with_and_without_its_kind(known: tuple[str, str], p
     [
         ("tritn", "'tritn' is no short name; did you mean 'triton'"),
         ("my_engine.masks:build", "is no short name; expected one of .*, or KIND/NAME with a KIND of masks, caches, stores"),
+        ("masks/tritn", "masks has no short name 'tritn'"),
+        ("gemma4@gemma3-full", "only masks are judged by profiles; leave out @gemma3-full"),
         ("mask/triton", "no kind is called 'mask', expected one of masks, caches, stores"),
     ],
 )
@@ -50,11 +55,6 @@ def test_a_module_needs_its_kind() -> None:
         "--cache-impl",
         "my_engine.caches:C",
     ]
-
-
-def _table(text: str) -> dict[str, list[str]]:
-    rows = re.findall(r"^\| (?!\*\*|requirement|-)(.*) \|$", text, re.MULTILINE)
-    return {row.split(" | ")[0]: row.split(" | ")[1:] for row in rows}
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -81,12 +81,46 @@ def test_a_failure_has_its_smallest_example_and_its_picture(tmp_path: Path) -> N
     assert page.read_text(encoding="utf-8").count("data:image/png") == len(linked)
 
 
-def test_foreign_text_does_nothing(tmp_path: Path) -> None:
-    test = TestResult("t.py::" + HOSTILE, Status.PASSED, ["R-1"], 0.1, 3)
-    page, _ = write_matrix([Column(HOSTILE, "masks", run_of(test, about={"--mask-impl": HOSTILE}), "")], tmp_path)
-    assert "<script>" not in page.read_text(encoding="utf-8")
-    page, _ = write_matrix([Column(HOSTILE, "masks", None, HOSTILE)], tmp_path)
-    assert "<script>" not in page.read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    ("status", "verdict"),
+    [
+        (Status.PASSED, "conformant"),
+        (Status.WAIVED, "conformant"),
+        (Status.NOT_RUN, "conformant"),
+        (Status.NOT_CLAIMED, "conformant"),
+        (Status.UNFINISHED, "no verdict"),
+        (Status.SKIPPED, "no verdict"),
+        (Status.UNEXPECTED_PASS, "no verdict"),
+        (Status.HARNESS_ERROR, "no verdict"),
+        (Status.CRASHED, "departs"),
+        (Status.TIMED_OUT, "departs"),
+        (Status.FAILED, "departs"),
+    ],
+)
+def test_a_verdict_is_given_on_a_whole_run_alone(status: Status, verdict: str) -> None:
+    passed = TestResult("t.py::a", Status.PASSED, ["R-1"], 0.1)
+    assert Column("x", "masks", run_of(passed, TestResult("t.py::b", status, ["R-1"], 0.1)), "").verdict == verdict
+
+
+def test_where_nothing_passed_there_is_no_verdict() -> None:
+    assert Column("x", "masks", run_of(TestResult("t.py::a", Status.NOT_CLAIMED, ["R-1"], 0.1)), "").verdict == "no verdict"
+
+
+def test_engines_of_like_names_keep_their_pictures(tmp_path: Path) -> None:
+    columns = [Column(name, "masks", failing_run(), "") for name in ("a.b:C", "a_b:C", "A.B:c", "a.b:C")]
+    page, _ = write_matrix(columns, tmp_path)
+    ids = re.findall(r'<h3 id="(.*?)"', page.read_text(encoding="utf-8"))
+    assert len(ids) == len(set(ids)) >= len(columns)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(result=runs(), title=st.just(HOSTILE) | st.text(max_size=9))
+def test_foreign_text_does_nothing(tmp_path: Path, result: Conformance, title: str) -> None:
+    columns = [Column(title, "masks", result, title), Column(title, "masks", None, title)]
+    page, table = write_matrix(columns, tmp_path)
+    assert "<script" not in page.read_text(encoding="utf-8")
+    html = MarkdownIt("gfm-like", {"linkify": False}).render(table.read_text(encoding="utf-8"))
+    assert not re.search(r"<(script|img [^>]*onerror|iframe)|href=.javascript", html)
 
 
 ENGINES = """

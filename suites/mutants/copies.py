@@ -80,12 +80,13 @@ def judge(mutant: Mutant, everything: bool = False, without: str | None = None, 
     failed = [str(report["nodeid"]) for report in reports if report["outcome"] == "failed"]
     return {
         "id": mutant.id,
+        "code": code,
         "killed": code == 1 and bool(failed),
         "by": {node_id: [mutant.requirement] for node_id in failed},
         "examples": None,
         "seconds": round(time.perf_counter() - began, 2),
         "ran": sum(report["outcome"] != "skipped" for report in reports),
-        "message": said[-500:],
+        "message": "" if code in (0, 1) else f"pytest ended with status {code}: {said[-500:]}",
     }
 
 

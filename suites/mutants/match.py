@@ -107,7 +107,11 @@ def matches(
                     index, question = todo.get_nowait()
                 except queue.Empty:
                     return
-                answers[index] = _of_harness(question) if question["id"] in MACHINERY else referee.judge(question)
+                try:
+                    answers[index] = _of_harness(question) if question["id"] in MACHINERY else referee.judge(question)
+                except Exception as error:  # one that cannot be made costs no other its verdict
+                    words = f"{type(error).__name__}: {error}"
+                    answers[index] = {**_LOST, "id": question["id"], "message": words}
                 tell(answers[index])
         finally:
             referee.close()

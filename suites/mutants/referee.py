@@ -66,8 +66,11 @@ class Referee:
             skipped = report.skipped and isinstance(report.longrepr, tuple) and skip_kind(report.longrepr[2]) in SKIPS
             self.ran += not skipped
         late = (STATUS, Status.TIMED_OUT.value) in report.user_properties or report.duration >= LIMIT
+        stated = {value for name, value in report.user_properties if name == STATUS}
         if report.failed and late:  # what the interrupted Hypothesis makes of it may look like a failure
             self.message = f"{report.nodeid} timed out: that is no verdict"
+        elif report.failed and (report.when != "call" or Status.HARNESS_ERROR.value in stated):
+            self.message = f"{report.nodeid}: an error of the suite ({report.when}) is no verdict: {report.longrepr}"
         elif report.failed:
             if not self.failures:
                 self.message = str(getattr(getattr(report.longrepr, "reprcrash", None), "message", report.longrepr))

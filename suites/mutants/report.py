@@ -52,13 +52,21 @@ def run(
         raise ValueError(
             f"no {'control' if correct else 'mutant'} is called {unknown[0]!r}; expected ids out of suites/mutants"
         )
+    if not seeds or jobs < 1:
+        raise ValueError(f"{len(seeds)} searches in {jobs} processes, expected at least one of each")
     chosen = [known[name] for name in ids or known if not known[name].cuda or device.name == "cuda"]
+    if not chosen:
+        raise ValueError(f"{', '.join(ids)}: shows on a CUDA device alone, and there is none")
     common = {"everything": everything or correct, "without": without}
-    asked = [{"id": one.id, "seed": seed, **common} for one in chosen for seed in seeds]
+    # The tests of the harness draw the same whatever the seed.
+    asked = [
+        {"id": one.id, "seed": seed, **common} for one in chosen for seed in (seeds[:1] if one.kind == "harness" else seeds)
+    ]
     answers = matches(asked, jobs, lambda answer: print(_line(answer), flush=True))
     of = {one.id: [answer for answer in answers if answer["id"] == one.id] for one in chosen}
     rows = [_row(one, of[one.id]) for one in chosen]
-    wrong = [row["id"] for row in rows if (any(row["killed"]) if correct else not all(row["killed"]))]
+    # Whatever is no verdict (a timeout, a referee that died, nothing that ran) speaks against both.
+    wrong = [row["id"] for row in rows if (any(row["alarms"]) if correct else not all(row["killed"]))]
     examples = [answer["examples"] for answer in answers if answer["killed"] and answer["examples"] is not None]
     summary = {
         "mutants": len(rows),
@@ -70,9 +78,12 @@ def run(
         **common,
         "device": device.name,
         "requirements": _requirements(rows),
-        "alone": _alone(rows, jobs, seeds[0]) if alone else {},
+        "alone": {},
     }
     _write(out, summary, rows)
+    if alone:
+        summary["alone"] = _alone(rows, jobs, seeds[0])
+        _write(out, summary, rows)
     words = f"{len(rows) - len(wrong)} of {len(rows)} {'passed' if correct else 'killed'}"
     print(f"{words}, {summary['median_examples']} examples at the median, {summary['most_examples']} at most; "
           f"{'false alarms' if correct else 'survivors'}: {', '.join(wrong) or 'none'}")  # fmt: skip
@@ -85,6 +96,7 @@ def _row(mutant: Mutant, answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {
         **{name: getattr(mutant, name) for name in ("id", "kind", "fault", "sentence", "requirement", "source")},
         "killed": [answer["killed"] for answer in answers],
+        "alarms": [bool(answer["killed"] or answer["message"] or not answer["ran"]) for answer in answers],
         "examples": [answer["examples"] for answer in answers],
         "seconds": [answer["seconds"] for answer in answers],
         "messages": [answer["message"] for answer in answers],
@@ -115,9 +127,13 @@ def _alone(rows: Sequence[dict[str, Any]], jobs: int, seed: int) -> dict[str, st
             todo.setdefault(_function(next(iter(row["by"]))), []).append(row["id"])
     found: dict[str, str | None] = dict.fromkeys(sorted(todo))
     while any(todo.values()):
-        turn = [{"id": names.pop(0), "seed": seed, "without": function} for function, names in todo.items() if names]
+        turn = [
+            {"id": names.pop(0), "seed": seed, "without": function, "everything": False}
+            for function, names in todo.items()
+            if names
+        ]
         for question, answer in zip(turn, matches(turn, jobs), strict=True):
-            if not answer["killed"]:
+            if not answer["killed"] and not answer["message"]:
                 found[question["without"]] = answer["id"]
                 todo[question["without"]] = []
                 print(f"without {question['without']} the suite passes {answer['id']}", flush=True)

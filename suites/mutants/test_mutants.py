@@ -50,6 +50,7 @@ def test_the_suite_passes_what_is_right(referee: Referee, seed: int, name: str) 
     """What kills the mutants is their fault, not their being copies, nor the referee."""
     answer = referee.judge({"id": name, "seed": seed, "everything": True})
     assert not answer["killed"], answer
+    assert not answer["message"], answer
     assert answer["ran"] > 5, answer
 
 
