@@ -13,7 +13,7 @@ import pytest
 
 from suites.mutants.edits import Edit, StaleEditError, load
 from suites.mutants.machinery import MACHINERY
-from suites.mutants.match import Referee
+from suites.mutants.match import Referee, matches
 from suites.mutants.registry import CONTROLS, MUTANTS, UNTESTED
 from suites.mutants.report import run
 
@@ -92,6 +92,31 @@ def test_the_command_tells_what_survives(tmp_path: Path) -> None:
     assert 'class="no"' in (tmp_path / "mutants.html").read_text(encoding="utf-8")
 
 
+def test_the_command_finds_what_one_test_alone_kills(tmp_path: Path) -> None:
+    options = {"jobs": 2, "everything": False, "seeds": [0], "without": None, "correct": False, "out": tmp_path}
+    harness = next(name for name, one in MACHINERY.items() if one.requirement == "suites/harness/test_waives.py")
+    assert run(["budget-of-zero", harness], alone=True, **options) == 0
+    found = json.loads((tmp_path / "mutants.json").read_text(encoding="utf-8"))["summary"]["alone"]
+    assert found["test_a_budget_that_is_no_positive_int_is_refused"] == "budget-of-zero"
+    assert len(found) == 2
+
+
+def test_a_search_of_nothing_is_refused(tmp_path: Path) -> None:
+    options = {"everything": False, "without": None, "correct": False, "alone": False, "out": tmp_path}
+    for jobs, seeds in ((1, range(0)), (0, [0])):
+        with pytest.raises(ValueError, match="expected at least one of each"):
+            run(["budget-of-zero"], jobs=jobs, seeds=seeds, **options)
+
+
+def test_a_mutant_that_cannot_be_made_costs_no_other_its_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor a referee that falls over; and neither is a kill."""
+    monkeypatch.setattr("suites.mutants.match._of_harness", lambda asked: 1 / 0)
+    lost, judged = matches([{"id": next(iter(MACHINERY))}, {"id": "budget-of-zero"}], 1)
+    assert not lost["killed"]
+    assert "ZeroDivisionError" in lost["message"]
+    assert judged["killed"]
+
+
 def test_the_command_tells_a_false_alarm_from_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"jobs": 1, "everything": False, "seeds": [0], "without": None, "alone": False, "out": tmp_path}
     assert run(["right-copying-store"], correct=True, **options) == 0
@@ -99,6 +124,14 @@ def test_the_command_tells_a_false_alarm_from_none(tmp_path: Path, monkeypatch: 
     assert run(["right-copying-store"], correct=True, **options) == 1
     with pytest.raises(ValueError, match="no control is called 'misses-uncounted'"):
         run(["misses-uncounted"], correct=True, **options)
+
+
+def test_a_control_that_timed_out_has_not_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"jobs": 1, "everything": False, "seeds": [0], "without": None, "alone": False, "out": tmp_path}
+    for change in ({"message": "timed out"}, {"ran": 0}):
+        answer = {"killed": False, "by": {}, "examples": 0, "seconds": 0.1, "ran": 9, "message": "", **change}
+        monkeypatch.setattr("suites.mutants.report.matches", lambda asked, *rest, a=answer: [{**a, "id": asked[0]["id"]}])
+        assert run(["right-store"], correct=True, **options) == 1
 
 
 def _alarm(asked: dict[str, Any]) -> dict[str, Any]:
