@@ -142,7 +142,7 @@ def test_engines_are_judged_side_by_side(pytester: pytest.Pytester, monkeypatch:
     few = "\nsettings.register_profile('few', settings.get_profile('ci'), max_examples=20)\nsettings.load_profile('few')\n"
     pytester.makeconftest((ROOT / "conftest.py").read_text(encoding="utf-8") + few)
     test = "test_every_cell_is_the_oracles"
-    pytester.makepyfile(test_it=f"from suites.mask.conftest import *\nfrom suites.mask.test_dense import {test}\n")
+    pytester.makepyfile(test_it=f"from suites.claims import claimed\nfrom suites.mask.test_dense import {test}\n")
     pytester.makepyfile(engines=ENGINES)
     pytester.makepyfile(
         missing="from reference.contracts import EngineNotAvailableError as E\nraise E('found 1, needs 2')\n"

@@ -45,7 +45,7 @@ def engine(pytester: pytest.Pytester) -> pytest.Pytester:
     """The main property of the mask suite over three profiles, in a project of its own."""
     few = "\nsettings.register_profile('few', settings.get_profile('ci'), max_examples=10)\nsettings.load_profile('few')\n"
     pytester.makeconftest((ROOT / "conftest.py").read_text(encoding="utf-8") + few)
-    pytester.makepyfile(test_it=f"from suites.mask.conftest import _claimed\nfrom suites.mask.test_dense import {TEST}\n")
+    pytester.makepyfile(test_it=f"from suites.claims import claimed\nfrom suites.mask.test_dense import {TEST}\n")
     lists = pytester.mkdir("test_lists")
     lines = "".join(f"  - test_it.py::{TEST}[{name}]\n" for name in (PROFILE, *OTHERS))
     (lists / "l0_x.yml").write_text(f"version: 0.0.1\nl0_x:\n- tests:\n{lines}", encoding="utf-8")
