@@ -60,7 +60,6 @@ def _adapter(spec: str, device: str) -> MaskImplementation:
     return adapter
 
 
-@pytest.mark.requirement("MASK-BASE-1", "MASK-BLOB-1", "MASK-ORDER-1", "MASK-PACK-1")
 @pytest.mark.parametrize("name", ADAPTERS)
 @settings(max_examples=20)
 @given(data=st.data())
@@ -72,7 +71,6 @@ def test_an_engine_that_is_right_is_called_rightly(device: str, name: str, data:
     assert_same(batch, rule, profile, build(adapter, batch, rule), packed_mask(batch, rule).view(torch.uint8))
 
 
-@pytest.mark.requirement("MASK-BASE-1", "MASK-WINDOW-1", "MASK-PACK-1")
 @pytest.mark.parametrize("name", DEPARTING)
 @settings(max_examples=20)
 @given(data=st.data())
