@@ -51,7 +51,7 @@ def test_the_suite_passes_what_is_right(referee: Referee, seed: int, name: str) 
     answer = referee.judge({"id": name, "seed": seed, "everything": True})
     assert not answer["killed"], answer
     assert not answer["message"], answer
-    assert answer["ran"] > 5, answer
+    assert answer["ran"] >= 3, answer  # of those that a plain store claims
 
 
 def test_every_requirement_has_a_mutant() -> None:
