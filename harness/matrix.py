@@ -106,7 +106,7 @@ def run(candidates: Sequence[Candidate], list_name: str, out: Path, root: Path, 
             with bars(one.title) as tell:
                 column = _judge(one, list_name, records / str(number), root, tell)
             columns.append(column)
-            say(f"{one.title}: {column.why or in_a_line(column.result) if column.result else column.why}")
+            say(f"{one.title}: {in_a_line(column.result) if column.result else column.why}")
     for path in write_matrix(columns, out):
         say(str(path))
     return ExitCode.HARNESS_ERROR if any(one.verdict == NO_VERDICT for one in columns) else ExitCode.OK

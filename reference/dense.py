@@ -105,21 +105,9 @@ def request_tokens(batch: MaskBatch, rule: MaskRule, segment: Segment) -> tuple[
     types = _read(batch.prefix_types, prefix, segment.prefix) + _read(batch.token_types, queries, segment.queries)
     if not rule.segments_by_item:
         return types, [0] * segment.keys
-    require_item_ids(batch)
+    batch.require_item_ids()
     items = _read(batch.prefix_item_ids if known else None, prefix, segment.prefix)
     return types, items + _read(batch.item_ids, queries, segment.queries)
-
-
-def require_item_ids(batch: MaskBatch) -> None:
-    """Refuses a batch that cannot be segmented by item (MASK-REFUSE-2).
-
-    Raises:
-        ValueError: ``item_ids`` are missing, or ``prefix_item_ids`` where the prefix types are known.
-    """
-    if batch.item_ids is None:
-        raise ValueError("item_ids is None, expected the item of every token: the rule segments blobs by item")
-    if batch.prefix_types is not None and batch.prefix_item_ids is None:
-        raise ValueError("prefix_item_ids is None, expected the item of every cached token, as prefix_types are given")
 
 
 def _read(tensor: Tensor | None, where: slice, length: int) -> list[int]:

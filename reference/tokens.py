@@ -149,6 +149,17 @@ class MaskBatch:
         """Cells of the packed mask: ``sum Q * (P + Q)``, one byte each in the dense layout."""
         return sum(q * (p + q) for q, p in zip(self.query_lengths, self.prefix_lengths, strict=True))
 
+    def require_item_ids(self) -> None:
+        """Refuses a batch that cannot be segmented by item (MASK-REFUSE-2).
+
+        Raises:
+            ValueError: ``item_ids`` are missing, or ``prefix_item_ids`` where the prefix types are known.
+        """
+        if self.item_ids is None:
+            raise ValueError("item_ids is None, expected the item of every token: the rule segments blobs by item")
+        if self.prefix_types is not None and self.prefix_item_ids is None:
+            raise ValueError("prefix_item_ids is None, expected the item of every cached token, as prefix_types are given")
+
     def segments(self) -> Iterator[Segment]:
         """Yields the place of every request, in batch order, empty requests included."""
         query = prefix = cell = 0

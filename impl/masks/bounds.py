@@ -47,10 +47,8 @@ def bounds(batch: MaskBatch, rule: MaskRule, table: RequestTable, block: int = B
     """
     by_item = rule.overlay is Overlay.VISION and rule.segmentation is Segmentation.ITEM
     see_prefix = rule.overlay is Overlay.VISION and batch.prefix_types is not None and any(batch.prefix_lengths)
-    if by_item and batch.item_ids is None:
-        raise ValueError("item_ids is None, expected one id a token: the rule segments blobs by item")
-    if by_item and batch.prefix_types is not None and batch.prefix_item_ids is None:
-        raise ValueError("prefix_item_ids is None, expected one id a cached token, as prefix_types are given")
+    if by_item:
+        batch.require_item_ids()
 
     items = batch.item_ids if by_item else None
     prefix_types = batch.prefix_types if see_prefix else None

@@ -27,10 +27,7 @@ class EagerMasks:
         if layout != "dense":
             raise ValueError(f"layout is {layout!r}, expected 'dense': the one layout that EagerMasks claims")
         if rule.overlay is Overlay.VISION and rule.segmentation is Segmentation.ITEM:
-            if batch.item_ids is None:
-                raise ValueError("item_ids is None, expected one id a token: the rule segments blobs by item")
-            if batch.prefix_types is not None and batch.prefix_item_ids is None:
-                raise ValueError("prefix_item_ids is None, expected one id a cached token, as prefix_types are given")
+            batch.require_item_ids()
         masks = [_request(batch, rule, segment).flatten() for segment in batch.segments()]
         return torch.cat(masks) if masks else torch.empty(0, dtype=torch.bool, device=batch.device)
 

@@ -43,10 +43,8 @@ def check(batch: MaskBatch, rule: MaskRule, layout: Layout) -> None:
     """
     if layout != "dense":
         raise ValueError(f"layout is {layout!r}, expected 'dense': the one layout that adapters claim")
-    if rule.segments_by_item and batch.item_ids is None:
-        raise ValueError("item_ids is None, expected one id a token: the rule segments blobs by item")
-    if rule.segments_by_item and batch.prefix_types is not None and batch.prefix_item_ids is None:
-        raise ValueError("prefix_item_ids is None, expected one id a cached token, as prefix_types are given")
+    if rule.segments_by_item:
+        batch.require_item_ids()
 
 
 def types_of(batch: MaskBatch, segment: Segment) -> Tensor:
@@ -60,8 +58,8 @@ def items_of(batch: MaskBatch, segment: Segment) -> Tensor:
     Raises:
         ValueError: The batch has none.
     """
-    if batch.item_ids is None:
-        raise ValueError("item_ids is None, expected one id a token")
+    batch.require_item_ids()
+    assert batch.item_ids is not None
     return _whole(batch.prefix_item_ids, batch.item_ids, segment)
 
 

@@ -16,15 +16,19 @@ from types import ModuleType
 from typing import Any
 
 
-class _Anything(type):
-    """The type of a class whose every attribute is another such class, the same one each time."""
+def _attribute(owner: object, name: str) -> Any:
+    """A stand-in of its own for each name, the same one each time."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    made = StandIn.named(name)
+    setattr(owner, name, made)
+    return made
 
-    def __getattr__(cls, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        made = StandIn.named(name)
-        setattr(cls, name, made)
-        return made
+
+class _Anything(type):
+    """The type of a class whose every attribute is another such class."""
+
+    __getattr__ = _attribute
 
     def __getitem__(cls, key: object) -> Any:
         return cls
@@ -55,12 +59,7 @@ class StandIn(metaclass=_Anything):
 
 
 class _StandInModule(ModuleType):
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        made = StandIn.named(name)
-        setattr(self, name, made)
-        return made
+    __getattr__ = _attribute
 
 
 class _Finder(MetaPathFinder, Loader):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -41,6 +41,28 @@ def project(pytester: pytest.Pytester) -> Callable[..., pytest.Pytester]:
         head = f"version: 0.0.1\nl0_x:\n- condition: {condition}\n  tests:\n"
         (lists / "l0_x.yml").write_text(head + lines, encoding="utf-8")
         (pytester.path / "waives.txt").write_text(waives, encoding="utf-8")
+        return pytester
+
+    return make
+
+
+MAIN_TEST = "test_every_cell_is_the_oracles"
+
+
+@pytest.fixture
+def mask_project(pytester: pytest.Pytester) -> Callable[..., pytest.Pytester]:
+    """Makes a project of the mask suite's main test: all of it, or a list ``l0_x`` of ``profiles`` with few ``examples``."""
+
+    def make(profiles: Sequence[str] = (), examples: int | None = None) -> pytest.Pytester:
+        few = f"settings.register_profile('few', settings.get_profile('ci'), max_examples={examples})"
+        few = f"\n{few}\nsettings.load_profile('few')\n" if examples else ""
+        pytester.makeconftest((ROOT / "conftest.py").read_text(encoding="utf-8") + few)
+        imports = f"from suites.claims import claimed\nfrom suites.mask.test_dense import {MAIN_TEST}\n"
+        pytester.makepyfile(test_it=imports)
+        lists = pytester.mkdir("test_lists")
+        if profiles:
+            lines = "".join(f"  - test_it.py::{MAIN_TEST}[{name}]\n" for name in profiles)
+            (lists / "l0_x.yml").write_text(f"version: 0.0.1\nl0_x:\n- tests:\n{lines}", encoding="utf-8")
         return pytester
 
     return make

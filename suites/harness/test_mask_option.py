@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -17,8 +16,6 @@ from reference.tokens import MaskBatch
 from suites.harness.conftest import run_folders
 from suites.mask.checks import check_dense
 from suites.strategies.masks import MaskCase, request
-
-ROOT = Path(__file__).parents[2]
 
 CASE = MaskCase((request("0110|110"), request("011")), 3, prefix_known=True)
 
@@ -68,9 +65,9 @@ def test_what_builds_wrongly_fails_and_says_how(kind: str) -> None:
 
 
 @pytest.fixture
-def engine(pytester: pytest.Pytester) -> pytest.Pytester:
-    """The mask suite's main test and its fixtures, in a project of their own, beside a module ``engine``."""
-    pytester.makeconftest((ROOT / "conftest.py").read_text(encoding="utf-8"))
+def engine(mask_project: Callable[..., pytest.Pytester]) -> pytest.Pytester:
+    """The mask suite's main test, beside a module ``engine``."""
+    pytester = mask_project()
     pytester.makepyfile(
         engine="""
         import torch
@@ -79,9 +76,6 @@ def engine(pytester: pytest.Pytester) -> pytest.Pytester:
             return torch.ones(batch.cells, dtype=torch.bool, device=batch.token_types.device)
         """
     )
-    tests = "from suites.claims import claimed\nfrom suites.mask.test_dense import test_every_cell_is_the_oracles\n"
-    pytester.makepyfile(test_it=tests)
-    pytester.mkdir("test_lists")
     return pytester
 
 

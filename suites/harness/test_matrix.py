@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -138,20 +139,15 @@ class Causal:
 """
 
 
-def test_engines_are_judged_side_by_side(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = "\nsettings.register_profile('few', settings.get_profile('ci'), max_examples=20)\nsettings.load_profile('few')\n"
-    pytester.makeconftest((ROOT / "conftest.py").read_text(encoding="utf-8") + few)
-    test = "test_every_cell_is_the_oracles"
-    pytester.makepyfile(test_it=f"from suites.claims import claimed\nfrom suites.mask.test_dense import {test}\n")
+def test_engines_are_judged_side_by_side(
+    mask_project: Callable[..., pytest.Pytester], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester = mask_project(("gemma4-sliding", "gemma4-full"), examples=20)
     pytester.makepyfile(engines=ENGINES)
     pytester.makepyfile(
         missing="from reference.contracts import EngineNotAvailableError as E\nraise E('found 1, needs 2')\n"
     )
     pytester.makepyfile(broken="1 / 0\n")
-    lists = pytester.mkdir("test_lists")
-    names = ("gemma4-sliding", "gemma4-full")
-    lines = "".join(f"  - test_it.py::{test}[{name}]\n" for name in names)
-    (lists / "l0_x.yml").write_text(f"version: 0.0.1\nl0_x:\n- tests:\n{lines}", encoding="utf-8")
     monkeypatch.setenv("CI", "1")
     root = pytester.path
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from suites.harness.conftest import ROOT, run_folders, statuses
+from suites.harness.conftest import run_folders, statuses
 
-TEST = "test_every_cell_is_the_oracles"
 PROFILE = "gemma4-sliding"
 """The planted fault shows under the rule of this profile alone."""
 
@@ -41,15 +42,9 @@ FAULTS = {
 
 
 @pytest.fixture
-def engine(pytester: pytest.Pytester) -> pytest.Pytester:
-    """The main property of the mask suite over three profiles, in a project of its own."""
-    few = "\nsettings.register_profile('few', settings.get_profile('ci'), max_examples=10)\nsettings.load_profile('few')\n"
-    pytester.makeconftest((ROOT / "conftest.py").read_text(encoding="utf-8") + few)
-    pytester.makepyfile(test_it=f"from suites.claims import claimed\nfrom suites.mask.test_dense import {TEST}\n")
-    lists = pytester.mkdir("test_lists")
-    lines = "".join(f"  - test_it.py::{TEST}[{name}]\n" for name in (PROFILE, *OTHERS))
-    (lists / "l0_x.yml").write_text(f"version: 0.0.1\nl0_x:\n- tests:\n{lines}", encoding="utf-8")
-    return pytester
+def engine(mask_project: Callable[..., pytest.Pytester]) -> pytest.Pytester:
+    """The main property of the mask suite over three profiles."""
+    return mask_project((PROFILE, *OTHERS), examples=10)
 
 
 @pytest.mark.parametrize("kind", FAULTS)

@@ -154,6 +154,7 @@ _OPENS = "opens[1:] &= ~vision[:-1]\n"
 _IDS = "ids = torch.where(vision, opens.cumsum(0), 0)\n"
 _LABEL = "label = _whole(batch.prefix_item_ids, batch.item_ids, segment)\n"
 _LAST_FUTURE = "        if rule.bound_future:\n            mask &= -distance < window\n    if rule.prefix"
+_REFUSED = "            batch.require_item_ids()\n"
 _TAKEN = "queries = tokens[segment.first_query : segment.first_query + segment.queries].to(torch.int64)\n"
 _PREFIX = "prefix[segment.first_prefix : segment.first_prefix + segment.prefix].to(torch.int64)"
 
@@ -543,9 +544,8 @@ _EDITED = [
         "F10",
         "MASK-REFUSE-2",
         "vllm-gemma3-full",
-        "            if batch.item_ids is None:\n                raise ValueError(",
-        "            if batch.item_ids is None:\n                return self.build(batch, MaskRule())\n"
-        "            if batch.query_total < 0:\n                raise ValueError(",
+        _REFUSED,
+        "            if batch.item_ids is None:\n                return self.build(batch, MaskRule())\n" + _REFUSED,
         "Without item ids there are no blobs",
     ),
     edited(
@@ -553,8 +553,8 @@ _EDITED = [
         "F10",
         "MASK-REFUSE-2",
         "sglang-gemma3-full",
-        "batch.prefix_types is not None and batch.prefix_item_ids is None",
-        "batch.query_total < 0",
+        _REFUSED,
+        "            if batch.item_ids is None:\n    " + _REFUSED,
         "Without the item ids of the prefix, they are all one",
     ),
     edited(
@@ -562,8 +562,9 @@ _EDITED = [
         "F10",
         "MASK-REFUSE-2",
         "llamacpp-gemma3-full",
-        'raise ValueError("prefix_item_ids is None, expected one id a cached token, as prefix_types are given")',
-        'raise AttributeError("NoneType has no stride")',
+        _REFUSED,
+        "            if batch.prefix_types is not None and batch.prefix_item_ids is None:\n"
+        '                raise AttributeError("NoneType has no stride")\n' + _REFUSED,
         "Missing item ids of the prefix end in another error",
     ),
 ]
