@@ -18,7 +18,7 @@ from harness.render.matrix import Column, write_matrix
 from harness.statuses import Status
 from harness.verdict import Conformance, TestResult
 from suites.harness.conftest import ROOT
-from suites.harness.render.runs import HOSTILE, failing_run, run_of, runs
+from suites.harness.render.runs import HOSTILE, failing_run, failure, run_of, runs, wrong_mask
 
 KNOWN = [(kind, name) for kind in OPTIONS for name in short_names(kind, ROOT)]
 
@@ -80,6 +80,18 @@ def test_a_failure_has_its_smallest_example_and_its_picture(tmp_path: Path) -> N
     assert linked == {path.name for path in (tmp_path / "images").iterdir()}
     assert linked
     assert page.read_text(encoding="utf-8").count("data:image/png") == len(linked)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_smallest_failure_speaks_for_a_requirement(tmp_path: Path, order: int) -> None:
+    """Whichever came first; one without a picture only where there is no other."""
+    drawn = {"large": wrong_mask(24), "small": wrong_mask(5), "none": None}
+    tests = [
+        TestResult(f"t.py::{name}", Status.FAILED, ["R-1"], 0.1, failure=failure(name, f"wrong: {name}", picture=picture))
+        for name, picture in drawn.items()
+    ]
+    page, _ = write_matrix([Column("engine", "masks", run_of(*tests[::order]), "")], tmp_path)
+    assert re.findall(r"<p>wrong: (\w+)</p>", page.read_text(encoding="utf-8")) == ["small"]
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,10 @@ PACKED = torch.ones(6, dtype=torch.bool)
             "row 0 of request 1 are 1 and 2, expected 0 <= first <= last < 2",
         ),
         (
+            lambda: packed_from_bounds(BATCH, torch.tensor([[0, 0], [1, 0], [0, 1]])),
+            "row 1 of request 0 are 1 and 0, expected 0 <= first <= last < 2",
+        ),
+        (
             lambda: bounds_from_packed(BATCH, torch.tensor([1, 0, 0, 0, 1, 1]).bool()),
             r"row 1 of request 0 sees the keys \[\], expected one interval",
         ),
