@@ -7,6 +7,9 @@ CONSTRAINTS := $(if $(shell command -v nvidia-smi 2>/dev/null),,--constraint con
 PEERS := .venv-peers/bin
 ENGINES := vllm==0.33.0 sglang==0.5.23 mlx-vlm==0.7.10
 
+# What is compiled is kept, in .venv and beside the sources: without, each of hundreds of processes compiles Hypothesis anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: test lint bench mutants matrix peers mutmut clean
 
 # Runs a list of test_lists/, for example: make l0_b200 ARGS="--mask-impl eager"

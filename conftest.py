@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 import harness
+import suites.profiles  # noqa: F401  # loads the usual one
 from harness.device import DeviceError, choose_device
 from harness.exits import ExitCode
 from harness.implementations import OPTIONS, ImplementationError, NotAvailableError, load_implementation, short_names
@@ -38,25 +39,6 @@ DEFAULTS = {
     "caches": ("gemma4", "encoder cache"),
     "stores": ("tensor-lru", "tensor store"),
 }
-
-# Examples of drawn tensors have no deadline: the first one compiles kernels. A mask case is large by design.
-# Explanations name lines of the suite, which is not where the fault is.
-_COMMON = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    print_blob=True,
-    phases=[phase for phase in Phase if phase is not Phase.explain],
-)
-settings.register_profile("dev", _COMMON, max_examples=100)
-# On CI the same commit draws the same examples: a red run can be repeated, a green one is not luck.
-settings.register_profile("ci", _COMMON, max_examples=100, derandomize=True, database=None)
-# Mutants: whether a fault is found, not the smallest case of it; most show at a glance.
-# Their seeds are honoured under CI too, where Hypothesis would draw the same whatever the seed.
-_MUTANTS = settings(_COMMON, derandomize=False, database=None, phases=[Phase.explicit, Phase.generate], print_blob=False)
-settings.register_profile("mutants-glance", _MUTANTS, max_examples=25)
-settings.register_profile("mutants", _MUTANTS, max_examples=400)
-settings.register_profile("mutants-everything", _MUTANTS, max_examples=100)
-settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

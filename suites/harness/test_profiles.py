@@ -1,4 +1,4 @@
-"""How examples are drawn: the profiles of conftest.py, as a process of its own sees them."""
+"""How examples are drawn: the profiles of suites/profiles.py, as a process of its own sees them."""
 
 from __future__ import annotations
 

@@ -18,13 +18,14 @@ from typing import Any
 from harness.records import EVENTS, RecordError, read_events
 from suites.mutants.edits import applied
 from suites.mutants.mutant import Mutant
+from suites.profiles import EVERYTHING, GLANCE, SEARCH
 
 ROOT = Path(__file__).parents[2]
 
 LIMIT = 120.0
 """Seconds that the tests of a mutant may take in all; one that runs into it is no kill."""
 
-_SUITES = ("__init__.py", "cache", "harness", "mask", "reference", "strategies")
+_SUITES = ("__init__.py", "cache", "harness", "mask", "profiles.py", "reference", "strategies")
 _LEFT_OUT = shutil.ignore_patterns(".*", "runs", "build", "mutants", "suites", "*.egg-info")
 _SETTINGS = "[pytest]\nmarkers =\n    cuda: needs a CUDA device\n    requirement: of SPEC.md\n"
 
@@ -58,14 +59,17 @@ def copied(folder: Path, name: str = "", file: str = "", old: str = "", new: str
     return root
 
 
-def judge(mutant: Mutant, everything: bool = False, without: str | None = None, limit: float = LIMIT) -> dict[str, Any]:
+def judge(
+    mutant: Mutant, everything: bool = False, seed: int = 0, without: str | None = None, limit: float = LIMIT
+) -> dict[str, Any]:
     """Runs the tests that must fail on a mutant of the harness until one does.
 
     Args:
         mutant: Its requirement names tests, with blanks between them.
         everything: Run on behind failures.
+        seed: Of the search.
         without: A test function that is left out.
-        limit: Seconds.
+        limit: Seconds for each of the two runs: a glance, and a search where it finds nothing.
 
     Returns:
         As :func:`suites.mutants.referee.judge`; there are no ``examples`` to count. Killed is a mutant on which a test
@@ -75,9 +79,13 @@ def judge(mutant: Mutant, everything: bool = False, without: str | None = None, 
     with tempfile.TemporaryDirectory(prefix="mutant-") as name:
         folder = Path(name)
         root = mutant.make(folder)
-        code, said = _run(Path(str(root)), folder, mutant.requirement.split(), everything, without, limit)
-        reports = [report for report in _reports(folder) if report.get("when") == "call"]
-    failed = [str(report["nodeid"]) for report in reports if report["outcome"] == "failed"]
+        for profile in [EVERYTHING] if everything else [GLANCE, SEARCH]:
+            draws = [f"--hypothesis-profile={profile}", f"--hypothesis-seed={seed}", *([] if everything else ["-x"])]
+            code, said = _run(Path(str(root)), folder, [*mutant.requirement.split(), *draws], without, limit)
+            reports = [report for report in _reports(folder) if report.get("when") == "call"]
+            failed = [str(report["nodeid"]) for report in reports if report["outcome"] == "failed"]
+            if code != 0:
+                break
     return {
         "id": mutant.id,
         "code": code,
@@ -90,19 +98,35 @@ def judge(mutant: Mutant, everything: bool = False, without: str | None = None, 
     }
 
 
-def _run(
-    root: Path, folder: Path, tests: list[str], everything: bool, without: str | None, limit: float
-) -> tuple[int | None, str]:
+def _run(root: Path, folder: Path, arguments: list[str], without: str | None, limit: float) -> tuple[int | None, str]:
     """The exit status of pytest, None if it ran into the limit, and what it said."""
     settings = folder / "pytest.ini"
     settings.write_text(_SETTINGS, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", *tests, "-q", "--tb=line", f"--rootdir={root}", f"--config-file={settings}"]
-    command += ["-p", "no:cacheprovider", "--noconftest", "-p", "pytester", "-p", "suites.harness.conftest"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        *arguments,
+        "-q",
+        "--tb=line",
+        f"--rootdir={root}",
+        f"--config-file={settings}",
+    ]
+    command += [
+        "-p",
+        "no:cacheprovider",
+        "--noconftest",
+        "-p",
+        "pytester",
+        "-p",
+        "suites.harness.conftest",
+        "-p",
+        "suites.profiles",
+    ]
     command += [f"--report-log={folder / EVENTS}", "-m", "not cuda"]
-    command += [] if everything else ["-x"]
     command += ["-k", f"not {without}"] if without else []
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "MM_CONFORMANCE_"))}
-    # Under CI Hypothesis draws the same examples each time, and gives them all the time they need.
+    # What the tests start themselves draws the same examples each time, as under CI.
     environ |= {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1", "CI": "1"}
     with (folder / "output.txt").open("wb") as output:
         process = subprocess.Popen(

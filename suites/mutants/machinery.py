@@ -488,7 +488,7 @@ _DRAWN = [
         "HypothesisWorks/hypothesis/issues/3733",
     ),
     _edit(
-        "conftest.py",
+        "suites/profiles.py",
         "deadline-on-a-cold-device",
         "F38",
         "test_profiles.py",
@@ -498,7 +498,7 @@ _DRAWN = [
         "HypothesisWorks/hypothesis/issues/3733",
     ),
     _edit(
-        "conftest.py",
+        "suites/profiles.py",
         "the-same-search-every-night",
         "F38",
         "test_profiles.py",

@@ -78,7 +78,7 @@ def _start() -> subprocess.Popen[str]:
 
 
 def _of_harness(asked: dict[str, Any]) -> dict[str, Any]:
-    return copies.judge(MACHINERY[asked["id"]], asked["everything"], asked["without"])
+    return copies.judge(MACHINERY[asked["id"]], asked["everything"], asked["seed"], asked["without"])
 
 
 def matches(

@@ -22,6 +22,7 @@ from harness.device import choose_device
 from harness.records import EXAMPLES
 from harness.statuses import SKIPS, STATUS, Status, skip_kind
 from suites.mutants.mutant import Mutant
+from suites.profiles import EVERYTHING, GLANCE, SEARCH
 
 FOLDERS = {"mask": ("suites/mask", "suites/model"), "cache": ("suites/cache",), "store": ("suites/cache",)}
 LIMIT = 180
@@ -76,10 +77,6 @@ class Referee:
                 self.message = str(getattr(getattr(report.longrepr, "reprcrash", None), "message", report.longrepr))
                 self.examples = sum(int(str(value)) for name, value in report.user_properties if name == EXAMPLES) or 1
             self.failures[report.nodeid] = self._requirements.get(report.nodeid, [])
-
-
-GLANCE, SEARCH, EVERYTHING = "mutants-glance", "mutants", "mutants-everything"
-"""Hypothesis profiles of conftest.py: few examples of each test, many, and as many as a run of a list draws."""
 
 
 def judge(mutant: Mutant, everything: bool = False, seed: int = 0, without: str | None = None) -> dict[str, Any]:
