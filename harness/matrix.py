@@ -6,20 +6,25 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from harness.exits import ExitCode
 from harness.implementations import OPTIONS, ImplementationError, short_names
 from harness.nearest import nearest
+from harness.progress import bars
 from harness.records import EVENTS, MANIFEST, Manifest, RecordError, read_events, read_manifest
 from harness.render.matrix import NO_VERDICT, Column, write_matrix
 from harness.verdict import in_a_line, judge
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 OUTPUT = "output.txt"
 POLL = 0.5
@@ -101,10 +106,11 @@ def run(candidates: Sequence[Candidate], list_name: str, out: Path, root: Path, 
     """
     columns = []
     records = out / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}"
-    with _bars(len(candidates)) as bars:
-        for number, one in enumerate(candidates, start=1):
-            with bars(one.title) as tell:
-                column = _judge(one, list_name, records / str(number), root, tell)
+    with bars() as shown:
+        for number, one in enumerate(shown.track(candidates, description="implementations"), start=1):
+            bar = shown.add_task(one.title, total=None)
+            column = _judge(one, list_name, records / str(number), root, partial(_show, shown, bar))
+            shown.remove_task(bar)
             columns.append(column)
             say(f"{one.title}: {in_a_line(column.result) if column.result else column.why}")
     for path in write_matrix(columns, out):
@@ -138,6 +144,10 @@ def _judge(one: Candidate, list_name: str, folder: Path, root: Path, tell: Tell)
         return Column(one.title, one.kind, None, f"pytest ended with status {code}: {said[-500:]}")
 
 
+def _show(shown: Progress, bar: TaskID, ended: int, tests: int) -> None:
+    shown.update(bar, completed=ended, total=tests or None)
+
+
 def _progress(folder: Path) -> tuple[int, int]:
     try:
         tests = len(msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest).tests)
@@ -145,25 +155,3 @@ def _progress(folder: Path) -> tuple[int, int]:
     except (OSError, msgspec.MsgspecError):  # nothing is written yet
         return 0, 0
     return ended, tests
-
-
-@contextmanager
-def _bars(total: int) -> Iterator[Callable[[str], AbstractContextManager[Tell]]]:
-    """Bars for people who watch: one for all candidates, one for the tests of the present one. Quiet under CI."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    quiet = bool(os.environ.get("CI")) or not console.is_terminal
-    with Progress(*columns, console=console, disable=quiet, transient=True) as progress:
-        overall = progress.add_task("implementations", total=total)
-
-        @contextmanager
-        def bar(title: str) -> Iterator[Tell]:
-            task = progress.add_task(title, total=None)
-            yield lambda ended, tests: progress.update(task, completed=ended, total=tests or None)
-            progress.remove_task(task)
-            progress.advance(overall)
-
-        yield bar

@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 
 from harness.device import choose_device
+from harness.progress import bars
 from suites.mutants.machinery import MACHINERY
 from suites.mutants.match import matches
 from suites.mutants.mutant import Mutant
@@ -59,7 +60,14 @@ def run(
         raise ValueError(f"{', '.join(ids)}: shows on a CUDA device alone, and there is none")
     common = {"everything": everything or correct, "without": without}
     asked = [{"id": one.id, "seed": seed, **common} for one in chosen for seed in seeds]
-    answers = matches(asked, jobs, lambda answer: print(_line(answer), flush=True))
+    with bars() as shown:
+        bar = shown.add_task("mutants", total=len(asked))
+
+        def tell(answer: dict[str, Any]) -> None:
+            print(_line(answer), flush=True)
+            shown.advance(bar)
+
+        answers = matches(asked, jobs, tell)
     of = {one.id: [answer for answer in answers if answer["id"] == one.id] for one in chosen}
     rows = [_row(one, of[one.id]) for one in chosen]
     # Whatever is no verdict (a timeout, a referee that died, nothing that ran) speaks against both.
