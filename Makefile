@@ -3,9 +3,10 @@ BIN := .venv/bin
 # Without an NVIDIA driver: the CPU build of torch.
 CONSTRAINTS := $(if $(shell command -v nvidia-smi 2>/dev/null),,--constraint constraints-cpu.txt)
 
-# The engines of impl/peers that want gigabytes of others, most for a GPU: an adapter loads one module of each.
+# The engines of impl/peers that want gigabytes of others: an adapter loads one module of each. Those of .venv are small.
+SMALL_ENGINES := mlx-vlm==0.7.10
+ENGINES := $(SMALL_ENGINES) vllm==0.33.0 sglang==0.5.23
 PEERS := .venv-peers/bin
-ENGINES := vllm==0.33.0 sglang==0.5.23 mlx-vlm==0.7.10
 
 # What is compiled is kept, in .venv and beside the sources: without, each of hundreds of processes compiles Hypothesis anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -27,7 +28,7 @@ mutants: .venv/installed
 	$(BIN)/python -m harness mutants $(ARGS)
 
 # Implementations side by side: runs/matrix/matrix.html. What is not installed is shown as not available.
-NAMES ?= triton eager flex sdpa hf-gemma3 hf-gemma4 hf-gemma4-unified hf-packed hf-or-last hf-or-last@gemma3-sliding hf-embedding
+NAMES ?= triton eager flex sdpa hf-gemma3 hf-gemma4 hf-gemma4-unified hf-packed hf-or-last hf-or-last@gemma3-sliding hf-embedding mlx
 matrix: .venv/installed
 	$(BIN)/python -m harness matrix $(NAMES) $(ARGS)
 
@@ -55,7 +56,8 @@ bench: .venv/installed
 .venv/installed: pyproject.toml constraints-cpu.txt
 	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14) and "expected Python 3.11 to 3.13, found " + sys.version.split()[0] + "; choose one with: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet $(CONSTRAINTS) --editable '.[lint,test,witness]'
+	$(BIN)/python -m pip install --quiet $(CONSTRAINTS) --editable '.[lint,test,witness,peers]'
+	$(BIN)/python -m pip install --quiet --no-deps $(SMALL_ENGINES)
 	touch $@
 
 .venv-peers/installed: pyproject.toml constraints-cpu.txt
