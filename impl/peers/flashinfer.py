@@ -1,7 +1,7 @@
 """FlashInfer's bits: our eager mask through its ``segment_packbits``, which begins every request on a byte.
 
-Written against flashinfer-python 0.7.4, and not run yet: its kernels need a GPU, and what they need a compiler for CUDA.
-It narrows the offsets of requests to 32 bits, so that a batch of 2^31 cells or more must fail.
+Tried on flashinfer-python 0.5.3; its kernels need a GPU and, to be made, a compiler for CUDA. It departs where it narrows the
+offsets of requests to 32 bits, so that a batch of 2^31 cells or more comes out wrong, and on a batch without requests.
 """
 
 from __future__ import annotations
