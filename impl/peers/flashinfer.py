@@ -1,7 +1,7 @@
 """FlashInfer's bits: our eager mask through its ``segment_packbits``, which begins every request on a byte.
 
-Tried on flashinfer-python 0.5.3; its kernels need a GPU and, to be made, a compiler for CUDA. It departs where it narrows the
-offsets of requests to 32 bits, so that a batch of 2^31 cells or more comes out wrong, and on a batch without requests.
+Tried on flashinfer-python 0.5.3; its kernels need a GPU and, to be made, a compiler for CUDA. It departs on a batch without
+requests, and where it narrows the offsets of requests to 32 bits: a batch of 2^31 cells or more comes out wrong.
 """
 
 from __future__ import annotations
