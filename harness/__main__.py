@@ -1,4 +1,4 @@
-"""The command line: ``python -m harness machine | lint | render | mutants | matrix``."""
+"""The command line: ``python -m harness machine | lint | render | mutants | matrix | replay | adopt``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.exits import ExitCode
+from harness.findings import HEALED
+from harness.implementations import OPTIONS
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -81,6 +83,17 @@ def main(arguments: list[str] | None = None) -> int:
     matrix.add_argument("--list", default="l0_b200", metavar="LIST", help="that each is judged by (default: l0_b200)")
     matrix.add_argument("--out", type=Path, default=Path("runs/matrix"), metavar="DIR", help="default: runs/matrix")
     matrix.set_defaults(run=_matrix)
+
+    replay = commands.add_parser("replay", help="findings again: still failing, healed or error")
+    replay.add_argument("findings", nargs="*", type=Path, metavar="FINDING", help="file of a finding")
+    replay.add_argument("--all", type=Path, nargs="?", const=Path("findings"), metavar="DIR", help="all of a folder")
+    for option in OPTIONS.values():
+        replay.add_argument(option, metavar="NAME", help="on this one instead; then nothing is moved")
+    replay.set_defaults(run=_replay)
+
+    adopt = commands.add_parser("adopt", help="the code that makes a finding a permanent example of its test")
+    adopt.add_argument("finding", type=Path, metavar="FINDING", help="file of a finding")
+    adopt.set_defaults(run=_adopt)
 
     chosen = parser.parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = chosen.run
@@ -184,6 +197,41 @@ def _matrix(chosen: argparse.Namespace) -> int:
         return run(candidates, chosen.list, chosen.out, root, lambda line: print(line, flush=True))
     except ImplementationError as error:
         return _refuse(error)
+
+
+def _replay(chosen: argparse.Namespace) -> int:
+    from harness.findings import FindingError, find, heal, read_finding
+    from harness.replay import Outcome, replay
+
+    paths = [*chosen.findings, *(find(chosen.all) if chosen.all else ())]
+    if not paths and not chosen.all:
+        return _refuse("no finding was named; name files, or all of a folder with --all [DIR]")
+    instead = {option: value for option in OPTIONS.values() if (value := getattr(chosen, option[2:].replace("-", "_")))}
+    found: list[Outcome] = []
+    for path in paths:
+        try:
+            finding = read_finding(path)
+            outcome, why = replay(finding, Path(), instead)
+            if outcome is Outcome.HEALED and not instead and path.parent.name != HEALED:
+                why = f"it is in {heal(path)} now"
+        except FindingError as error:
+            outcome, why = Outcome.ERROR, str(error)
+        found.append(outcome)
+        print(": ".join(filter(None, (outcome.value, str(path), why))), flush=True)
+    print(f"{len(found)} findings: {', '.join(f'{found.count(one)} {one.value}' for one in Outcome)}")
+    if Outcome.ERROR in found:
+        return ExitCode.HARNESS_ERROR
+    return ExitCode.FAILED if Outcome.STILL_FAILING in found else ExitCode.OK
+
+
+def _adopt(chosen: argparse.Namespace) -> int:
+    from harness.findings import FindingError, as_code, read_finding
+
+    try:
+        print(as_code(read_finding(chosen.finding)), end="")
+    except FindingError as error:
+        return _refuse(error)
+    return ExitCode.OK
 
 
 def _refuse(why: object) -> int:

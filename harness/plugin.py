@@ -26,6 +26,7 @@ from harness.device import SLOTS
 from harness.entries import Entry, Index, ListError
 from harness.exits import ExitCode
 from harness.isolation import ISOLATED_TEST, Isolation, Watch, limit_of
+from harness.keeping import Keeper
 from harness.lint import check
 from harness.lists import TestList, read_lists, scan_list
 from harness.machine import commit_of, machine_class, machine_properties, versions
@@ -90,6 +91,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--run-waived", action="store_true", help="run waived tests too, and report how they do; none blocks")
     group.addoption("--example", metavar="BLOB", help="run the chosen properties on this example alone")
+    group.addoption(
+        "--findings",
+        metavar="DIR",
+        help="folder that keeps what the run finds (default: findings in a run of a nightly list, none otherwise)",
+    )
     group.addoption("--run-dir", metavar="DIR", help="folder for the records of this run (default: a new one in runs/)")
 
 
@@ -214,6 +220,7 @@ class Run:
         self._events: _Events | None = None
         self._watch: Watch | None = None
         self._waived: Waived | None = None
+        self._keeper: Keeper | None = None
         self._errors: list[str] = []
         self._narrowed: list[str] = []
         self._listed: list[str] = []
@@ -254,9 +261,19 @@ class Run:
         if not self._is_worker:
             self._events = _Events(self.config, self._folder / EVENTS)
             self.config.pluginmanager.register(self._events)
+            if ISOLATED_TEST not in os.environ and (findings := self._findings()):
+                self._keeper = Keeper(self.config, self._folder, findings)
+                self.config.pluginmanager.register(self._keeper)
             os.environ[SLOTS] = str(self._folder / "workers")
             self._watch = Watch(self._folder)
             self._watch.start()
+
+    def _findings(self) -> Path | None:
+        wanted = self.config.getoption("--findings")
+        if wanted is not None:
+            return Path(self.config.invocation_params.dir, wanted)
+        stages = {block.condition.terms.get("stage") for one in self.selected for block in one.blocks}
+        return self.config.rootpath / "findings" if "nightly" in stages else None
 
     def _make_folder(self) -> Path:
         if self._is_worker:
@@ -378,6 +395,7 @@ class Run:
             conditions=self.config.getoption("--conditions"),
             implementations=self.implementations,
             about=self.about,
+            seed=str(self.config.getoption("--hypothesis-seed", None) or ""),
             device=self.device,
             machine=self.machine,
             versions={version.package: version.version for version in versions()},
@@ -509,6 +527,8 @@ class Run:
         for line in self.pytest_report_header():
             terminalreporter.write_line(line)
         for line in [self._lost] if self._lost else _summary(self.result, self._folder, self.config.rootpath):
+            terminalreporter.write_line(line)
+        for line in [] if self._keeper is None else self._keeper.lines():
             terminalreporter.write_line(line)
 
 

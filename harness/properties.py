@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ import pytest
 from hypothesis.errors import DeadlineExceeded, DidNotReproduce, Flaky, HypothesisException, InvalidArgument
 from hypothesis.stateful import RuleBasedStateMachine
 
-from harness.records import BLOB, EXAMPLE, EXAMPLES, PICTURE, Picture
+from harness.records import BLOB, DRAWN, EXAMPLE, EXAMPLES, PICTURE, Picture
 from harness.statuses import Status, fail
 
 _REPRODUCE = re.compile(r"@reproduce_failure\('[^']*', b'([^']*)'\)")
@@ -24,6 +25,35 @@ _STATEFUL = "stateful"
 
 class PinnedExampleError(Exception):
     """A pinned example cannot be run: it is none."""
+
+
+class Drawn:
+    """Stands in an explicit example for ``st.data()``: hands out values in the order in which they were drawn.
+
+    The plugin hands each call of a test one of its own.
+
+    Args:
+        values: Of the draws, first one first.
+    """
+
+    def __init__(self, *values: Any) -> None:
+        self.values = values
+        self._left = iter(values)
+
+    def draw(self, strategy: Any, label: Any = None) -> Any:
+        """The next value, whatever the strategy.
+
+        Raises:
+            PinnedExampleError: The test draws more often than it did when the example was found.
+        """
+        try:
+            return next(self._left)
+        except StopIteration:
+            had = f"an example of {len(self.values)} draws, expected one more"
+            raise PinnedExampleError(f"{self!r} is {had}: the test has changed; take the example out") from None
+
+    def __repr__(self) -> str:
+        return f"Drawn({', '.join(map(repr, self.values))})"
 
 
 class Properties:
@@ -74,6 +104,7 @@ class Properties:
         blobs = [found[1] for note in notes if (found := _REPRODUCE.search(note))]
         example = "\n".join(note for note in notes if not _REPRODUCE.search(note)).strip()
         report.user_properties += [(EXAMPLE, example)] * bool(example) + [(BLOB, blob) for blob in blobs[:1]]
+        report.user_properties += [(DRAWN, " ".join(_drawn(item)))] * bool(example)
         return report
 
 
@@ -118,6 +149,7 @@ def _counted(item: pytest.Item) -> Iterator[Callable[[], int]]:
     def counting(*args: Any, **kwargs: Any) -> Any:
         nonlocal calls
         calls += 1
+        kwargs = {name: Drawn(*value.values) if isinstance(value, Drawn) else value for name, value in kwargs.items()}
         return body(*args, **kwargs)
 
     setattr(holder, name, counting)
@@ -125,6 +157,15 @@ def _counted(item: pytest.Item) -> Iterator[Callable[[], int]]:
         yield lambda: calls
     finally:
         setattr(holder, name, body)
+
+
+def _drawn(item: pytest.Item) -> list[str]:
+    """The arguments of a property that are no fixtures."""
+    handle = _handle(item)
+    if handle is None:
+        return []
+    fixtures = getattr(item, "fixturenames", ())
+    return [name for name in inspect.signature(handle.inner_test).parameters if name not in fixtures]
 
 
 def _picture(error: BaseException) -> str | None:

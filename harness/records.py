@@ -21,6 +21,8 @@ EXAMPLES = "conformance:examples"
 """User property of a report: how many examples Hypothesis ran."""
 EXAMPLE = "conformance:example"
 """User property: the smallest failing example, as Hypothesis prints it."""
+DRAWN = "conformance:drawn"
+"""User property: names of the arguments of the test that are drawn, with blanks between."""
 BLOB = "conformance:blob"
 """User property: the same for ``--example``."""
 PICTURE = "conformance:picture"
@@ -102,6 +104,7 @@ class Manifest(msgspec.Struct, frozen=True):
         tests: What this run, or shard, is to run.
         shard: Which shard it is; None for a whole run.
         about: What the implementations say of themselves: option -> text.
+        seed: Of the search, as ``--hypothesis-seed`` was given; empty where it was not.
         version: Of this format.
     """
 
@@ -122,6 +125,7 @@ class Manifest(msgspec.Struct, frozen=True):
     tests: list[TestRecord]
     shard: Shard | None = None
     about: dict[str, str] = {}  # msgspec copies it
+    seed: str = ""
     version: int = 1
 
 
