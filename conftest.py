@@ -117,12 +117,13 @@ def pytest_configure(config: pytest.Config) -> None:
     run.options += [f"--profile={name}" for name in profiles]
     run.device = DEVICE.in_words()
     run.requirements = _requirements(config.rootpath / "SPEC.md")
-    if not os.environ.get("CI") and not config.getoption("--hypothesis-profile"):
+    if (run.nightly or not os.environ.get("CI")) and not config.getoption("--hypothesis-profile"):
         # A kept example is a failure of one implementation, and a riddle for the next.
         judged = re.sub(r"[^\w.-]+", "-", "-".join(config.getoption(option) for option in OPTIONS.values()))
         database = DirectoryBasedExampleDatabase(config.rootpath / ".hypothesis" / "examples" / judged)
-        settings.register_profile("dev", settings.get_profile("dev"), database=database)
-        settings.load_profile("dev")
+        profile = "nightly" if run.nightly else "dev"
+        settings.register_profile(profile, settings.get_profile(profile), database=database)
+        settings.load_profile(profile)
 
 
 def _requirements(specification: Path) -> dict[str, str]:

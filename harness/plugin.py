@@ -239,6 +239,11 @@ class Run:
         return [self.lists[name] for name in named_lists(self.config.getoption("-m") or "", self.lists)]
 
     @property
+    def nightly(self) -> bool:
+        """Whether a list of the stage ``nightly`` was chosen: it searches where no run has, and keeps what it finds."""
+        return any(block.condition.terms.get("stage") == "nightly" for one in self.selected for block in one.blocks)
+
+    @property
     def _is_worker(self) -> bool:
         return hasattr(self.config, "workerinput")
 
@@ -272,8 +277,7 @@ class Run:
         wanted = self.config.getoption("--findings")
         if wanted is not None:
             return Path(self.config.invocation_params.dir, wanted)
-        stages = {block.condition.terms.get("stage") for one in self.selected for block in one.blocks}
-        return self.config.rootpath / "findings" if "nightly" in stages else None
+        return self.config.rootpath / "findings" if self.nightly else None
 
     def _make_folder(self) -> Path:
         if self._is_worker:

@@ -20,6 +20,9 @@ _COMMON = settings(
 settings.register_profile("dev", _COMMON, max_examples=100)
 # On CI the same commit draws the same examples: a red run can be repeated, a green one is not luck.
 settings.register_profile("ci", _COMMON, max_examples=100, derandomize=True, database=None)
+# At night: where Hypothesis' own profile for CI draws the same examples each time, keeps none that failed, and is not to be
+# loaded by hand, this one searches where no night has, and begins with what failed last night.
+settings.register_profile("nightly", _COMMON, max_examples=1000, derandomize=False)
 # Mutants: whether a fault is found, not the smallest case of it; most show at a glance.
 # Their seeds are honoured under CI too, where Hypothesis would draw the same whatever the seed.
 _MUTANTS = settings(_COMMON, derandomize=False, database=None, phases=[Phase.explicit, Phase.generate], print_blob=False)

@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from suites.harness.conftest import ROOT
 
 SHOW = """
@@ -38,3 +40,35 @@ def test_ci_repeats_its_search_and_others_draw_anew_and_keep_what_fails() -> Non
     on_ci, elsewhere = _shown(CI="true"), _shown()
     assert (on_ci["derandomize"], on_ci["keeps"]) == (True, False)
     assert (elsewhere["derandomize"], elsewhere["keeps"]) == (False, True)
+
+
+LOADED = """
+from hypothesis import settings
+def test_a():
+    now = settings()
+    print("LOADED", now.max_examples, now.derandomize, now.database is not None, now.deadline)
+"""
+
+
+@pytest.mark.parametrize(
+    ("stage", "ci", "loaded"),
+    [
+        ("nightly", "", "1000 False True None"),
+        ("nightly", "true", "1000 False True None"),
+        ("pre_merge", "", "100 False True None"),
+        ("pre_merge", "true", "100 True False None"),
+    ],
+)
+def test_a_nightly_list_searches_anew_and_remembers_under_ci_too(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, stage: str, ci: str, loaded: str
+) -> None:
+    for name in [*os.environ]:  # Hypothesis knows a CI by many variables
+        if name not in ("HOME", "PATH", "PYTHONPATH"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("CI", ci)
+    pytester.makeconftest((ROOT / "conftest.py").read_text(encoding="utf-8"))
+    pytester.makepyfile(test_it=LOADED)
+    text = f"version: 0.0.1\nl0_x:\n- condition: {{terms: {{stage: {stage}}}}}\n  tests: [test_it.py]\n"
+    (pytester.mkdir("test_lists") / "l0_x.yml").write_text(text, encoding="utf-8")
+    run = pytester.runpytest_subprocess("-m", "l0_x", "-n0", "-s")
+    run.stdout.fnmatch_lines([f"*LOADED {loaded}*"])
