@@ -65,7 +65,8 @@ def test_a_nightly_list_searches_anew_and_remembers_under_ci_too(
     for name in [*os.environ]:  # Hypothesis knows a CI by many variables
         if name not in ("HOME", "PATH", "PYTHONPATH"):
             monkeypatch.delenv(name)
-    monkeypatch.setenv("CI", ci)
+    if ci:
+        monkeypatch.setenv("CI", ci)
     pytester.makeconftest((ROOT / "conftest.py").read_text(encoding="utf-8"))
     pytester.makepyfile(test_it=LOADED)
     text = f"version: 0.0.1\nl0_x:\n- condition: {{terms: {{stage: {stage}}}}}\n  tests: [test_it.py]\n"
