@@ -63,8 +63,6 @@ def text_of(report: Mapping[str, Any]) -> str:
     crash = report.get("longrepr")
     if not isinstance(crash, Mapping):
         return str(crash)
-    if crash.get("reprcrash") is None and "longrepr" in crash:
-        return str(crash["longrepr"])
     lines = []
     for entry, _, _ in crash.get("chain") or [[crash.get("reprtraceback") or {}, None, None]]:
         for part in entry.get("reprentries", []):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -246,15 +247,15 @@ def _duplicate_entry(tree: _Tree) -> Iterator[Finding]:
 def _unlisted_test(tree: _Tree) -> Iterator[Finding]:
     if not tree.lists:
         return
-    of_file: dict[str, list[str]] = {}
+    of_file: Counter[str] = Counter()
     unlisted: dict[str, list[str]] = {}
     for node_id in tree.node_ids or ():
         file = node_id.partition("::")[0]
-        of_file.setdefault(file, []).append(node_id)
+        of_file[file] += 1
         if not tree.index.of(node_id):
             unlisted.setdefault(file, []).append(node_id)
     for file, node_ids in unlisted.items():
-        found = f"{len(node_ids)} of {len(of_file[file])} tests of this file are on no list, the first is {node_ids[0]!r}"
+        found = f"{len(node_ids)} of {of_file[file]} tests of this file are on no list, the first is {node_ids[0]!r}"
         yield Finding("unlisted-test", Path(file), 1, found, None)
 
 

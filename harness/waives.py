@@ -255,7 +255,7 @@ def _cut_id(line: str) -> tuple[str | None, str, str, int]:
     """Platform, target and marker, and where the line goes on."""
     platform = _PLATFORM.match(line)
     start = platform.end() if platform else 0
-    markers = list(_MARKER.finditer(line, start))
+    markers = list(_MARKER.finditer(line))
     # The first behind a whole id, since an id may hold one, too; a truncated id is never whole: then the first at all.
     whole = (marker for marker in markers if _is_whole(line[start : marker.start()]))
     marker = next(whole, markers[0] if markers else None)
@@ -276,7 +276,7 @@ def _is_whole(target: str) -> bool:
 
 
 def _without_marker(line: str, start: int) -> _Malformed:
-    for word in _WORD.finditer(line, start):
+    for word in _WORD.finditer(line):
         upper = word[0].upper()
         if ((word[0] == upper and len(upper) > 1) or upper in MARKERS) and _is_whole(line[start : word.start()]):
             return _Malformed("unknown-marker", f"unknown marker {word[0]!r}{nearest(upper, MARKERS)}")
@@ -287,7 +287,7 @@ def _comment_of(target: str) -> str | None:
     """A comment behind what can be an id: not within its brackets."""
     before, bracket, inside = target.partition("[")
     _, closing, behind = inside.rpartition("]")
-    match = re.search(r"\s#.*", before if not bracket else behind if closing else "", re.DOTALL)
+    match = re.search(r"\s#.*", before if not bracket else behind if closing else "")
     return match[0].strip() if match else None
 
 

@@ -101,12 +101,11 @@ def request_tokens(batch: MaskBatch, rule: MaskRule, segment: Segment) -> tuple[
     """
     queries = slice(segment.first_query, segment.first_query + segment.queries)
     prefix = slice(segment.first_prefix, segment.first_prefix + segment.prefix)
-    known = batch.prefix_types is not None
     types = _read(batch.prefix_types, prefix, segment.prefix) + _read(batch.token_types, queries, segment.queries)
     if not rule.segments_by_item:
         return types, [0] * segment.keys
     batch.require_item_ids()
-    items = _read(batch.prefix_item_ids if known else None, prefix, segment.prefix)
+    items = _read(batch.prefix_item_ids, prefix, segment.prefix)
     return types, items + _read(batch.item_ids, queries, segment.queries)
 
 

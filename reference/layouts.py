@@ -216,7 +216,7 @@ def bounds_from_packed(batch: MaskBatch, mask: Tensor) -> Tensor:
             continue
         cells = rows.to(torch.uint8)
         first, last = cells.argmax(1), segment.keys - 1 - cells.flip(1).argmax(1)
-        broken = (last - first + 1 != rows.sum(1)) | ~rows.any(1)
+        broken = last - first + 1 != rows.sum(1)  # a blind row has all keys between its bounds, and sees none
         if bool(broken.any()):
             row = int(broken.nonzero()[0])
             keys = rows[row].nonzero().flatten().tolist()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from datetime import date
+from datetime import UTC, date, datetime
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ from harness.lint import RULES, Finding, check, lint_tree
 from harness.lists import Block, Condition, TestList
 from harness.nearest import Nearest
 from harness.statuses import not_run
-from harness.waives import MALFORMED, Waiver, WaiverError, parse_waiver
+from harness.waives import MALFORMED, MARKERS, Waiver, WaiverError, parse_waiver
 from suites.strategies.registration import ENTRY_LINES, WAIVER_LINES, damaged
 
 ROOT = Path(__file__).parents[2]
@@ -27,14 +29,14 @@ LINK = "https://bugs.example/1"
 IDS = ("u/a.py::t[m1]", "u/a.py::t[m2-fast]", "u/a.py::test_foo_bar", "u/b.py::C::t")
 
 
-def _list(*entries: str, name: str = "l0_b200", context: str | None = None) -> TestList:
+def _list(*entries: str, name: str = "l0_b200", context: str | None = None, condition: Condition | None = None) -> TestList:
     path = Path(f"{name}.yml")
     parsed = tuple(parse_entry(text, path, number) for number, text in enumerate(entries, start=4))
-    return TestList(path, name if context is None else context, "0.0.1", (Block(Condition(), parsed),), 2)
+    return TestList(path, name if context is None else context, "0.0.1", (Block(condition or Condition(), parsed),), 2)
 
 
-def _waivers(*lines: str) -> list[Waiver]:
-    found = [parse_waiver(line, Path("waives.txt"), number) for number, line in enumerate(lines, start=1)]
+def _waivers(*lines: str, file: str = "waives.txt") -> list[Waiver]:
+    found = [parse_waiver(line, Path(file), number) for number, line in enumerate(lines, start=1)]
     return [waiver for waiver in found if waiver is not None]
 
 
@@ -100,6 +102,41 @@ def test_a_list_has_a_test() -> None:
     assert found.startswith("l0_b200.yml:2: empty-list: the list 'l0_b200' has no test. Add")
 
 
+@pytest.mark.parametrize(
+    ("condition", "unknown"),
+    [
+        (Condition(terms={"cpu": "x", "stage": "pre", "backend": "b", "supports_fp8": "true"}), []),
+        (Condition(ranges={"gpu_memory": {"gte": 1}}, wildcards={"gpu": ("*",)}), []),
+        (Condition(terms={"tpu_count": "1", "supported": "1"}), ["tpu_count", "supported"]),
+        # What a run is has neither a size nor a pattern, and a probe none.
+        (Condition(ranges={"stage": {"gte": 1}}, wildcards={"backend": ("*",)}), ["stage", "backend"]),
+        (Condition(ranges={"supports_fp8": {"gte": 1}}), ["supports_fp8"]),
+        (Condition({"a": "1"}, {"b": {"gte": 1}}, {"c": ("*",)}), ["a", "b", "c"]),
+    ],
+)
+def test_a_condition_asks_for_what_there_is(condition: Condition, unknown: list[str]) -> None:
+    findings = check([_list("u", condition=condition)], [], None, TODAY)
+    assert [(f.rule, f.path, f.line, f.found) for f in findings] == [
+        ("unknown-property", Path("l0_b200.yml"), 2, f"no machine has {name!r}") for name in sorted(unknown)
+    ]
+
+
+def test_an_unknown_property_brings_the_nearest_that_there_is() -> None:
+    for name, near in (("system_gpu_cont", "system_gpu_count"), ("stages", "stage"), ("zzzz", None)):
+        (found,) = check([_list("u", condition=Condition(terms={name: "1"}))], [], None, TODAY)
+        assert found.nearest == near
+
+
+def test_an_expression_leaves_a_test_in_lists_and_in_waivers() -> None:
+    """Those that leave none are known by file and line to whoever asked pytest."""
+    lists, lines = [_list("u -k a", "u -k b")], _waivers("u -k c SKIP (https://x/1)", "u -m d SKIP (https://x/1)")
+    idle = {(Path("l0_b200.yml"), 5), (Path("waives.txt"), 1), (Path("other.txt"), 2)}
+    assert [str(finding) for finding in check(lists, lines, None, TODAY, idle=idle)] == [
+        f"l0_b200.yml:5: unmatched-entry: {'u -k b'!r}: its -k or -m leaves no test. {RULES['unmatched-entry'].mend}",
+        f"waives.txt:1: unmatched: {str(lines[0])!r}: its -k or -m leaves no test. {RULES['unmatched'].mend}",
+    ]
+
+
 def test_an_entry_selects_a_test() -> None:
     (found,) = _found([_list("u", "u/a.py::test_fo_bar")], node_ids=IDS)
     assert found.startswith(
@@ -130,6 +167,10 @@ def test_every_test_is_on_a_list() -> None:
     assert found.startswith(
         "u/a.py:1: unlisted-test: 2 of 3 tests of this file are on no list, the first is 'u/a.py::t[m2-fast]'."
     )
+    (found,) = _found([_list("u/a.py")], node_ids=IDS)
+    assert found.startswith(
+        "u/b.py:1: unlisted-test: 1 of 1 tests of this file are on no list, the first is 'u/b.py::C::t'."
+    )
 
 
 # Rules of waivers
@@ -153,6 +194,8 @@ def test_a_waiver_is_for_what_a_list_runs() -> None:
     # H01: no list selects the id.
     (found,) = _found([_list("u/b.py")], _waivers(f"v/b.py::t SKIP ({LINK})"))
     assert found.startswith("waives.txt:1: unreachable: 'v/b.py::t' is run by no list.")
+    (found,) = _found([_list("u/a.py::test_foo_bar")], _waivers(f"u/a.py::test_fu_bar SKIP ({LINK})"))
+    assert "'u/a.py::test_fu_bar' is run by no list; did you mean 'u/a.py::test_foo_bar'?" in found
     (found,) = _found(
         [_list("u/b.py", "v")], _waivers(f"u/a.py::t[m1] SKIP ({LINK})"), ["u/a.py::t[m1]", "u/b.py::t", "v::t"]
     )[1:]
@@ -182,6 +225,9 @@ def test_a_waiver_is_reached_by_an_entry_that_is_it_selects_it_or_lies_below_it(
     [
         ("u/a.py::t[m2", "u/a.py::t[m2-fast]"),
         ("u/a.py::test_foo", "u/a.py::test_foo_bar"),
+        # The ids that stand behind it begin otherwise.
+        ("u/a.py::t[m0", None),
+        ("u/a.py::t[m/", None),
         ("u/a.p", "u/a.py::t[m1]"),
         ("u/b.py::C::t[x", None),
     ],
@@ -213,6 +259,15 @@ def test_an_id_is_waived_once_a_platform() -> None:
     ]
 
 
+def test_an_id_is_waived_once_in_all_files() -> None:
+    lines = [
+        *_waivers(f"u/a.py -k  'x  y' SKIP ({LINK})"),
+        *_waivers("", f"u/a.py  -k 'x y' XFAIL ({LINK})", file="more.txt"),
+    ]
+    (found,) = _found([_list("u")], lines)
+    assert found.startswith("more.txt:2: duplicate: \"u/a.py  -k 'x y'\" is waived on waives.txt:1 already. Delete one")
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -225,6 +280,13 @@ def test_an_id_is_waived_once_a_platform() -> None:
 def test_a_waiver_has_a_link(line: str, said: str) -> None:
     (found,) = _found([_list("u")], _waivers(line))
     assert found == f"waives.txt:1: no-link: {said}. Write the link in parentheses behind the marker."
+
+
+@pytest.mark.parametrize(("marker", "needed"), [(m, m in {"SKIP", "XFAIL", "UNSTABLE"}) for m in MARKERS])
+def test_whatever_takes_a_test_out_of_the_verdict_needs_a_link(marker: str, needed: bool) -> None:
+    argument = " (90)" if marker == "TIMEOUT" else ""
+    found = check([_list("u")], _waivers(f"u {marker}{argument}"), None, TODAY)
+    assert ("no-link" in {finding.rule for finding in found}) == needed
 
 
 def test_a_time_limit_and_isolation_need_no_link() -> None:
@@ -257,10 +319,11 @@ def test_a_verdict_does_not_hang_on_luck() -> None:
 
 def test_an_expected_failure_of_a_random_property_names_its_example() -> None:
     lines = (f"u/a.py::t XFAIL ({LINK})", f"u/b.py XFAIL ({LINK})", f"u/a.py XFAIL ({LINK}) example=AXic")
-    (found,) = _found([_list("u")], _waivers(*lines), IDS, random=["u/a.py::t[m2-fast]", "u/a.py::t[m1]"])
-    assert found.startswith(
-        "waives.txt:1: unpinned-xfail: 'u/a.py::t[m1]' is a random property, and the line has no example=. Add"
-    )
+    for random in permutations(("u/a.py::t[m2-fast]", "u/a.py::t[m1]", "u/a.py::test_foo_bar")):
+        (found,) = _found([_list("u")], _waivers(*lines), IDS, random=random)
+        assert found.startswith(
+            "waives.txt:1: unpinned-xfail: 'u/a.py::t[m1]' is a random property, and the line has no example=. Add"
+        )
 
 
 @pytest.mark.parametrize("node_ids", [IDS, None])
@@ -271,6 +334,14 @@ def test_a_test_that_every_platform_skips_runs_nowhere(node_ids: Sequence[str] |
     (found,) = _found(lists, waivers, node_ids)
     said = "'u/a.py::t[m1]' is skipped on every platform that lists it: B200 on line 1, CPU on line 2"
     assert found == f"waives.txt:1: runs-nowhere: {said}. {RULES['runs-nowhere'].mend}"
+
+
+def test_of_a_function_that_runs_nowhere_the_first_test_is_named_where_tests_are_known() -> None:
+    lists = [_list("u", name=name) for name in ("l0_b200", "l0_cpu")]
+    waivers = _waivers(f"full:B200/u/a.py SKIP ({LINK})", f"full:CPU/u/a.py::t SKIP ({LINK})")
+    for node_ids, named in ((IDS, "u/a.py::t[m1]"), (None, "u/a.py::t")):
+        (found,) = _found(lists, waivers, node_ids)
+        assert found.startswith(f"waives.txt:1: runs-nowhere: {named!r} is skipped on every platform")
 
 
 @pytest.mark.parametrize(
@@ -333,6 +404,19 @@ def test_the_nearest_id_is_looked_for_in_the_same_file_or_the_nearest(target: st
     assert Nearest(IDS).to(target) == near
 
 
+def test_the_nearest_of_one_name_is_another_in_each_file() -> None:
+    near = Nearest(["u/a.py::test_masks", "v/b.py::test_task", "mask/c.py::t"])
+    assert [
+        near.to(target) for target in ("u/a.py::test_mask", "v/b.py::test_mask", "u/a.py::test_mask", "maks/", "maks")
+    ] == [
+        "u/a.py::test_masks",
+        "v/b.py::test_task",
+        "u/a.py::test_masks",
+        "mask",
+        "mask",
+    ]
+
+
 def test_a_file_in_the_same_folder_is_not_near_for_that() -> None:
     assert Nearest(["accuracy/test_cli_flow.py::t"]).to("accuracy/test_disaggregated_serving.py::t") is None
 
@@ -377,7 +461,47 @@ def test_a_tree_without_test_lists_has_its_lists_in_the_root(tmp_path: Path) -> 
     assert [finding.rule for finding in lint_tree(tmp_path)] == ["empty-list"]
 
 
+def test_a_folder_of_lists_is_one_from_within_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _write(tmp_path, {"test_lists/deep/l0_a.yml": _yaml("l0_a")})
+    for folder in (tmp_path, tmp_path / "test_lists"):
+        monkeypatch.chdir(folder)
+        assert [finding.rule for finding in lint_tree(Path())] == ["empty-list"]
+
+
+def test_a_tree_is_held_against_all_that_is_known_of_its_tests(tmp_path: Path) -> None:
+    lines = (f"u/a.py XFAIL ({LINK})", f"u/a.py -k x SKIP ({LINK})", f"v/a.py SKIP ({LINK})", "u SKIP until=2027-01-30")
+    _write(tmp_path, {"test_lists/l0_a.yml": _yaml("l0_a", "u/a.py", "w/c.py"), "waives.txt": "\n".join(lines)})
+    findings = lint_tree(tmp_path, ["u/a.py::t", "v/a.py::t"], ["u/a.py::t"], TODAY, idle={(tmp_path / "waives.txt", 2)})
+    assert [(finding.rule, finding.line) for finding in findings] == [
+        ("unmatched-entry", 5),
+        ("unpinned-xfail", 1),
+        ("unmatched", 2),
+        ("unreachable", 3),
+        ("expired", 4),
+        ("no-link", 4),
+        ("unlisted-test", 1),
+    ]
+
+
+@pytest.mark.parametrize("zone", ["<+14>-14", "<-12>+12"])
+def test_a_day_ends_when_it_ends_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+    """Wherever the machine stands; in one of the two zones it is another day now."""
+    _write(tmp_path, {"waives.txt": f"u SKIP ({LINK}) until=2001-01-01\nv SKIP ({LINK}) until=9999-12-31\n"})
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        before = datetime.now(UTC).date()
+        (found,) = lint_tree(tmp_path)
+        after = datetime.now(UTC).date()
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert found.found in {f"'u' was waived until 2001-01-01, and today is {today}" for today in (before, after)}
+
+
 def test_a_folder_and_a_file_can_be_named(tmp_path: Path) -> None:
+    _write(tmp_path, {"c/deep/l0_c.yml": _yaml("l0_c"), "c/other.txt": "no list"})
+    assert [f.rule for f in lint_tree(tmp_path, lists=[tmp_path / "c"])] == ["empty-list"]
     _write(tmp_path, {"a/l0_a.yml": _yaml("l0_a", "u"), "b.txt": "u SKIP\n", "waives.txt": "no waiver"})
     assert [f.rule for f in lint_tree(tmp_path, lists=[tmp_path / "a"], waives=[tmp_path / "b.txt"])] == ["no-link"]
     assert lint_tree(tmp_path / "a", lists=[tmp_path / "a/l0_a.yml"]) == []
@@ -409,6 +533,8 @@ def test_a_list_that_cannot_be_read_makes_no_waiver_unreachable(tmp_path: Path) 
     _write(tmp_path, {"test_lists/l0_a.yml": "[", "waives.txt": f"full:A/u SKIP ({LINK})\nv/a SKIP ({LINK})\n"})
     _write(tmp_path, {"test_lists/l0_b.yml": _yaml("l0_b", "v/abc.py")})
     assert [finding.rule for finding in lint_tree(tmp_path)] == ["not-a-list"]
+    # Of tests that were collected, what is cut off is known.
+    assert [finding.rule for finding in lint_tree(tmp_path, ["v/abc.py::t"])] == ["not-a-list", "unmatched", "truncated"]
 
 
 def test_a_finding_of_a_malformed_line_reads_as_its_error_with_the_rule(tmp_path: Path) -> None:
@@ -421,7 +547,8 @@ def test_a_finding_of_a_malformed_line_reads_as_its_error_with_the_rule(tmp_path
 
 def test_a_tree_without_lists_and_waivers_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        FileNotFoundError, match=r"neither lists \(test_lists/.* nor waivers \(waives\*\.txt\); name the root"
+        FileNotFoundError,
+        match=r"neither lists \(test_lists/.* nor waivers \(waives\*\.txt\); name the root of a tree that has some$",
     ):
         lint_tree(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"no/such: no such file or folder; name the root of a tree"):

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import event, example, given
 
 from harness import yaml_nodes
-from harness.entries import Entry, Index, ListError, parse_entry
+from harness.entries import Entry, Index, ListError, bare, parse_entry
 from harness.lists import Block, Condition, TestList, print_list, read_list, read_lists, scan_list
 from harness.nearest import ancestors, nearest
 from harness.statuses import not_run
@@ -80,6 +80,7 @@ def test_an_entry_is_targets_options_and_markers(
         'a.py::t[x -k "y"]',
         "a.py::t[-k ']",
         "a.py::t[${x} % ## <%]",
+        "a.py::t[a//b/../c,]",
     ],
 )
 def test_an_id_survives_with_and_without_what_follows_it(node_id: str) -> None:
@@ -94,7 +95,7 @@ def test_an_id_survives_with_and_without_what_follows_it(node_id: str) -> None:
     ("text", "message"),
     [
         ("", "an empty entry; expected a folder, a file or a test id; write one, or delete the line"),
-        ("a.py TIMEOUT", r"TIMEOUT without minutes; .* write TIMEOUT \(90\)"),
+        ("a.py TIMEOUT", r": TIMEOUT without minutes; .* write TIMEOUT \(90\)$"),
         ("a.py TIMEOUT 90", "TIMEOUT without minutes"),
         ("a.py TIMEOUT (x)", "TIMEOUT without minutes"),
         ("a.py TIMEOUT (0)", "expected a whole number from 1"),
@@ -118,20 +119,25 @@ def test_an_id_survives_with_and_without_what_follows_it(node_id: str) -> None:
         ("a.py::t[x", "its bracket is not closed; if the id holds ' #' or ': ', put the entry into quotes"),
         ("a.py::t[x] and more", "text behind the id: 'and more'; expected options and markers"),
         ("a.py::t[x]ISOLATION", "text behind the id: 'ISOLATION'"),
-        ("a.py and more", "text behind the id: 'and'"),
+        (
+            "a.py and more",
+            "text behind the id: 'and'; .* each is expected to hold '/' or '.py'; delete it, or give it a line",
+        ),
+        ("a.py and", "text behind the id: 'and'"),
         ("a.py # why", "text behind the id: '#'"),
-        ("a.py -k", "'-k' cannot be read; expected -k 'expr'"),
+        ("a.py -k", "'-k' cannot be read; expected -k 'expr' .* before the markers; mend its quotes or its place$"),
         ('a.py -k "x', "'-k' cannot be read"),
         ("a.py -k x -k y", "'-k' cannot be read; expected .* each once"),
         ("a.py -x", "'-x' cannot be read"),
         ('a.py -k " "', "-k without an expression"),
         ("/a.py", "is an absolute path; expected one from the project's root"),
         ("C:/a.py", "is an absolute path"),
+        ("c:\\\\a.py", "is an absolute path"),
         ("~/a.py", "is an absolute path"),
         ("../a.py::t[x]", r"holds '//', '\.' or '\.\.'"),
         ("a//b.py", "holds '//'"),
         (".", r"holds '//', '\.'"),
-        ("a.py\x00", "holds a control character"),
+        ("a.py\x00", ": holds a control character, .*; copy the id from pytest --collect-only$"),
         ("a.py::t[x\ny]", "holds a control character"),
     ],
 )
@@ -159,8 +165,30 @@ def test_any_text_is_an_entry_that_prints_back_or_an_error_with_its_line(text: s
 
 @given(entries())
 @example(Entry(("a.py",), 'x["y"]', None, None, True, PATH, 1))
+@example(Entry(("a.py",), None, "x['y']", None, True, PATH, 1))
 def test_an_entry_prints_as_what_reads_back(entry: Entry) -> None:
     assert parse_entry(str(entry), entry.path, entry.line) == entry
+
+
+def test_an_expression_prints_in_double_quotes_unless_it_holds_some() -> None:
+    assert (
+        str(Entry(("a.py",), "x", 'y(z="1")', 90, True, PATH, 1)) == """a.py -k "x" -m 'y(z="1")' TIMEOUT (90) ISOLATION"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        ("u/a/", "u/a"),
+        ("u/X/", "u/X"),
+        ("u//", "u"),
+        ("u/a.py", "u/a.py"),
+        ("a.py::t[x/", "a.py::t[x/"),
+        ("a.py::t/", "a.py::t/"),
+    ],
+)
+def test_a_folder_is_meant_with_a_slash_at_its_end_and_without(target: str, name: str) -> None:
+    assert bare(target) == name
 
 
 @pytest.mark.parametrize("text", ENTRY_LINES)
@@ -264,12 +292,26 @@ def test_a_context_that_differs_from_the_stem_is_read_and_left_to_the_lint(tmp_p
     [
         ("[1, 2", "l0_x.yml:[12]: not YAML: .*flow sequence"),
         ("a\x00b", r"l0_x.yml:1: not YAML: the character '\\x00'"),
+        ("\n\na\x00b\n\n", r"l0_x.yml:3: not YAML: the character '\\x00' may not stand in a file; delete it$"),
+        ("a: [b,\nc\n}\n", "l0_x.yml:3: not YAML: while parsing a flow sequence "),
+        ("[" * 16 + "]" * 16, "l0_x.yml:1: expected version and a context as a mapping, found a sequence"),
+        ("[" * 17 + "]" * 17, "l0_x.yml:1: more than 16 levels deep"),
         ("- a", "l0_x.yml:1: expected version and a context as a mapping, found a sequence"),
         ("", "l0_x.yml:1: no context; .* write 'l0_x:'"),
         ("version: 0.0.1\n", "l0_x.yml:1: no context"),
         ("l0_x: []\n", "l0_x.yml:1: no version; .* write 'version: 0.0.1'"),
         ("version:\nl0_x: []\n", "l0_x.yml:1: no version"),
-        (HEAD + "- tests: [a]\nl0_y: []\n", "l0_x.yml:4: a second context 'l0_y' beside 'l0_x'"),
+        ("version: [a]\nl0_x: []\n", "l0_x.yml:1: expected the version as a word, found a sequence"),
+        (HEAD + "- tests: [a]\nl0_y:\n- tests: [a]\n", "l0_x.yml:4: a second context 'l0_y' beside 'l0_x'"),
+        (HEAD + "- a\n", "l0_x.yml:3: expected a block as a mapping, found a scalar"),
+        (HEAD + "- zzzz: [a]\n", "l0_x.yml:3: unknown key 'zzzz' in a block; expected only condition, terms, tests$"),
+        (HEAD + "- terms: [a]\n", "l0_x.yml:3: expected terms as a mapping, found a sequence"),
+        (HEAD + "- condition:\n    ranges: [a]\n", "l0_x.yml:4: expected ranges as a mapping, found a sequence"),
+        (HEAD + "- condition:\n    ranges:\n      n: {gte: [1]}\n", "l0_x.yml:5: expected gte as a word, found a sequence"),
+        (HEAD + "- condition:\n    wildcards: a\n", "l0_x.yml:4: expected wildcards as a mapping, found a scalar"),
+        (HEAD + "- condition:\n    wildcards: {gpu: {a: b}}\n", "l0_x.yml:4: expected patterns as a list, found a mapping"),
+        (HEAD + "- condition:\n    wildcards: {gpu: [[a]]}\n", "l0_x.yml:4: expected a pattern as a word, found a sequence"),
+        (HEAD + "- tests:\n  - ~\n", "l0_x.yml:4: '': an empty entry"),
         ("version: 0.0.1\n'': []\n", "l0_x.yml:2: a context without a name"),
         ("version: 0.0.1\nl0_x: a\n", "l0_x.yml:2: expected the blocks as a list, found a scalar"),
         (HEAD + "- test: [a]\n", "l0_x.yml:3: unknown key 'test' in a block; did you mean 'tests'?"),
@@ -311,15 +353,31 @@ def test_what_is_no_list_is_refused_with_file_and_line(
 
 
 def test_bytes_that_are_no_text_are_refused_with_their_line(tmp_path: Path) -> None:
-    (tmp_path / "l0_x.yml").write_bytes(HEAD.encode() + b"- \xff\n")
-    with pytest.raises(ListError, match=r"l0_x.yml:3: cannot be read: the byte 0xff is not UTF-8; save the file"):
+    (tmp_path / "l0_x.yml").write_bytes(b"\n" + HEAD.encode() + b"- \xff\n")
+    with pytest.raises(ListError, match=r"l0_x.yml:4: cannot be read: the byte 0xff is not UTF-8; save the file"):
         read_lists([tmp_path])
 
 
 def test_a_folder_that_is_named_as_a_list_is_refused(tmp_path: Path) -> None:
     (tmp_path / "l0_x.yml").mkdir()
-    with pytest.raises(ListError, match=r"l0_x.yml:1: cannot be read"):
+    with pytest.raises(ListError, match=r"l0_x.yml:1: cannot be read: Is a directory$"):
         read_lists([tmp_path])
+
+
+def test_a_list_that_nobody_would_read_is_refused(tmp_path: Path) -> None:
+    _write(tmp_path, HEAD + "- tests: [a]\n")
+    for name in ("l0_z.yaml", "l0_y.yaml"):
+        _write(tmp_path, "no list", name)
+    with pytest.raises(ListError, match=r"l0_y.yaml:1: ends in .yaml, and would be read by nobody; rename it to .yml$"):
+        read_lists([tmp_path])
+
+
+def test_two_lists_of_one_name_are_refused(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        _write(tmp_path / folder, HEAD + "- tests: [a]\n")
+    with pytest.raises(ListError, match=r"b/l0_x.yml:1: is another list l0_x beside .*a/l0_x.yml; rename one of them$"):
+        read_lists([tmp_path / "a", tmp_path / "b"])
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
@@ -357,10 +415,32 @@ def test_any_text_is_a_list_or_an_error_with_a_line(file: Path, text: str) -> No
 
 
 @given(found=stages(PATH))
+@example(TestList(PATH, "a", "\x85b\u2028", (Block(Condition({"c\x85": "\u2029d"}), ()),)))
 @example(TestList(PATH, "~", "null", (Block(Condition({"": ""}, {"": {}}, {"": ("",)}), ()),)))
 def test_a_list_prints_as_what_reads_back(file: Path, found: TestList) -> None:
     found = replace(found, path=file, blocks=tuple(_at(block, file) for block in found.blocks))
     assert _reprinted(found) == _without_lines(found)
+
+
+def test_a_list_prints_as_people_write_it(tmp_path: Path) -> None:
+    """A line a test, however long, and quotes only where YAML needs them."""
+    long = "suites/mask/test_dense.py::test_every_cell_is_the_oracles[" + "gemma3-sliding-" * 10 + "é]"
+    text = f"""version: 0.0.1
+l0_x:
+- condition:
+    ranges:
+      system_gpu_count:
+        gte: 1
+    wildcards:
+      gpu:
+      - '*b200*'
+    terms:
+      stage: pre_merge
+  tests:
+  - {long}
+  - 'a.py::t[x: y]'
+"""
+    assert print_list(read_list(_write(tmp_path, text))) == text
 
 
 def _reprinted(found: TestList) -> TestList:
@@ -383,6 +463,7 @@ MACHINE: dict[str, str | int] = {
     "system_gpu_count": 1,
     "cpu": "x86_64",
     "supports_fp8": True,
+    "supports_fp4": False,
     "nodes": "2",
 }
 
@@ -394,6 +475,8 @@ MACHINE: dict[str, str | int] = {
         (Condition(terms={"stage": "pre_merge", "cpu": "x86_64"}), []),
         (Condition(terms={"cpu": "aarch64"}), ["cpu is x86_64, not aarch64"]),
         (Condition(terms={"cpu": "X86_64"}), ["cpu is x86_64, not X86_64"]),
+        (Condition(terms={"tpu": "v5"}), ["tpu is unknown, not v5"]),
+        (Condition(terms={"supports_fp4": "False", "supports_fp8": "TRUE"}), []),
         (Condition(terms={"system_gpu_count": "1"}), []),
         (Condition(terms={"supports_fp8": "true"}), []),
         (Condition(terms={"supports_fp8": "True"}), []),
@@ -401,11 +484,16 @@ MACHINE: dict[str, str | int] = {
         (Condition(ranges={"system_gpu_count": {"gte": 1, "lte": 1}}), []),
         (Condition(ranges={"system_gpu_count": {"gte": 2}}), ["system_gpu_count is 1, not at least 2"]),
         (Condition(ranges={"system_gpu_count": {"lte": 0}}), ["system_gpu_count is 1, not at most 0"]),
+        (
+            Condition(ranges={"system_gpu_count": {"gte": 2, "lte": 4}}),
+            ["system_gpu_count is 1, not at least 2 and at most 4"],
+        ),
         (Condition(ranges={"nodes": {"gte": 2}}), []),
         (Condition(ranges={"racks": {"gte": 1, "lte": 2}}), ["racks is unknown, not a number"]),
         (Condition(ranges={"cpu": {"gte": 1}}), ["cpu is x86_64, not a number"]),
         (Condition(wildcards={"gpu": ["*b200*", "*h200*"]}), []),
         (Condition(wildcards={"gpu": ["*b200*"]}), ["gpu is NVIDIA H200, not *b200*"]),
+        (Condition(wildcards={"gpu": ["*b200*", "*b300*"]}), ["gpu is NVIDIA H200, not *b200* or *b300*"]),
         (Condition(wildcards={"tpu": ["*"]}), ["tpu is absent, not *"]),
     ],
 )

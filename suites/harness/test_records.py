@@ -10,13 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from harness.__main__ import main
 from harness.collecting import collect
 from harness.exits import ExitCode
-from harness.records import EVENTS, MANIFEST, RecordError, read_events, read_manifest
+from harness.records import EVENTS, MANIFEST, read_manifest
 from suites.harness.conftest import ROOT, result_of, run_folders, statuses
 
 Project = Callable[..., pytest.Pytester]
@@ -120,29 +118,6 @@ def test_what_is_no_run_is_refused(tmp_path: Path, files: dict[str, str], capsys
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert main(["render", str(tmp_path)]) == ExitCode.USAGE
     assert MANIFEST in capsys.readouterr().err
-
-
-OBJECTS = st.dictionaries(st.text(), st.integers(), max_size=2)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(whole=st.lists(OBJECTS, max_size=3), last=OBJECTS, data=st.data())
-def test_reports_before_a_torn_end_are_read(
-    tmp_path: Path, whole: list[dict[str, int]], last: object, data: st.DataObject
-) -> None:
-    """What a killed process leaves: lines, and a piece of one."""
-    torn = json.dumps(last).encode()[: data.draw(st.integers(0, len(json.dumps(last)) - 1))]
-    (tmp_path / EVENTS).write_bytes(b"".join(json.dumps(one).encode() + b"\n" for one in whole) + torn)
-    assert list(read_events(tmp_path)) == whole
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.binary(max_size=60))
-def test_what_are_no_reports_is_refused_with_its_line(tmp_path: Path, data: bytes) -> None:
-    (tmp_path / EVENTS).write_bytes(data + b"\n{}\n")
-    if data.strip():
-        with pytest.raises(RecordError, match=rf"{EVENTS}:\d+: "):
-            list(read_events(tmp_path))
 
 
 @pytest.mark.parametrize("how", ["strict", "surrogateescape"])

@@ -169,7 +169,8 @@ def test_a_failure_that_was_not_selected_is_an_error() -> None:
 
 def test_an_expected_failure_without_a_waiver_is_a_failure() -> None:
     unwaived = manifest(["a"], tests=[TestRecord("a", [])])
-    assert judge(unwaived, told("a", Status.WAIVED)).verdict is Verdict.FAILED
+    result = judge(unwaived, told("a", Status.WAIVED))
+    assert (result.verdict, result.tests[0].reason) == (Verdict.FAILED, None)
     assert judge(unwaived, told("a", Status.PASSED)).verdict is Verdict.CONFORMANT
 
 
@@ -186,9 +187,35 @@ def test_a_file_that_is_skipped_whole_stands_against_the_verdict() -> None:
     assert exit_code(result) is ExitCode.NOT_CONFORMANT
 
 
-def test_a_report_that_says_nothing_is_refused() -> None:
-    with pytest.raises(RecordError, match="a report without nodeid, when or outcome"):
-        judge(manifest(["a"]), [{"$report_type": "TestReport"}])
+@pytest.mark.parametrize("lacking", [("nodeid",), ("when",), ("outcome",), ("nodeid", "when", "outcome")])
+def test_a_report_that_lacks_what_makes_it_one_is_refused(lacking: tuple[str, ...]) -> None:
+    report = {name: value for name, value in event("a", "call", "passed").items() if name not in lacking}
+    with pytest.raises(RecordError, match="run: a report without nodeid, when or outcome"):
+        judge(manifest(["a"]), [report])
+
+
+def test_what_is_no_report_on_a_test_is_passed_over() -> None:
+    others = [{"$report_type": "SessionStart", "pytest_version": "9"}, {"$report_type": "Other", "when": "call"}]
+    assert judge(manifest(["a"]), [*others, *told("a", Status.PASSED)]).verdict is Verdict.CONFORMANT
+
+
+def test_a_report_may_say_nothing_of_itself_and_a_skip_not_why() -> None:
+    reports = [event("a", "setup", "passed"), event("a", "call", "skipped"), event("a", "teardown", "passed")]
+    bare = [{name: value for name, value in one.items() if name != "user_properties"} for one in reports]
+    (test,) = judge(manifest(["a"]), bare).tests
+    assert (test.status, test.reason) == (Status.NOT_RUN, None)
+
+
+def test_a_test_that_was_never_called_is_not_finished() -> None:
+    (test,) = judge(manifest(["a"]), [event("a", "setup", "passed"), event("a", "teardown", "passed")]).tests
+    assert test.status is Status.UNFINISHED
+
+
+def test_seconds_are_those_of_all_reports_to_the_microsecond() -> None:
+    reports = told("a", Status.PASSED)
+    for report, seconds in zip(reports, (0.1, 0.2, 1e-7), strict=True):
+        report["duration"] = seconds
+    assert judge(manifest(["a"]), reports).tests[0].seconds == 0.3
 
 
 def test_a_picture_that_is_none_costs_no_report() -> None:
@@ -226,6 +253,7 @@ def test_a_file_that_cannot_be_collected_is_an_error_of_the_suite() -> None:
     assert result.verdict is Verdict.HARNESS_ERROR
     assert result.errors == ["suites/x.py could not be collected: SyntaxError"]
     assert result.why == ["1 errors outside of any test"]
+    assert judge(manifest(["a"]), [{**broken, "nodeid": ""}]).errors == ["collection could not be collected: SyntaxError"]
 
 
 @pytest.mark.parametrize(
@@ -263,6 +291,7 @@ def test_the_exit_status_says_which_kind_of_end_it_was(found: list[Status], chan
     [
         ({"lists": []}, "no list was chosen (-m)"),
         ({"lists": [ListRecord("l0_x", "p", ["no gpu"])]}, "not the machine that l0_x asks for: no gpu"),
+        ({"lists": [ListRecord("l0_x", "p", ["no gpu", "2 cpus"])]}, "not the machine that l0_x asks for: no gpu; 2 cpus"),
         ({"universe": ["t0", "t1", "t2"]}, "2 tests were selected and are not in the records"),
         ({"narrowed": ["3 tests of the list were not selected"]}, "3 tests of the list were not selected"),
     ],
@@ -342,6 +371,14 @@ def test_a_shard_alone_is_incomplete() -> None:
         merge(_shards([["a"], ["b"]], ["a", "b"])[:1])
 
 
+def test_a_whole_run_that_lost_a_test_is_incomplete() -> None:
+    whole = judge(manifest(["a"], universe=["a", "b"]), told("a", Status.PASSED))
+    with pytest.raises(
+        RecordError, match=r"incomplete: 1 of 2 tests are in no shard, first b; given are the groups \[\] of 1"
+    ):
+        merge([whole])
+
+
 def test_shards_that_overlap_are_refused() -> None:
     with pytest.raises(
         RecordError, match="s1 and s2 overlap: both ran a; give each shard once, all split with the same durations"
@@ -399,11 +436,12 @@ def test_a_shard_is_no_verdict_of_its_own() -> None:
         ({"implementations": {"--mask-impl": "other"}}, "implementations"),
         ({"lists": [ListRecord("l0_y", "p", [])]}, "lists"),
         ({"universe": ["b"]}, "tests"),
-        ({"shard": Shard(2, 3)}, "shards"),
+        ({"shard": Shard(2, 3)}, "number of shards"),
+        ({"commit": "0123", "device": "cuda"}, "device, commit"),
     ],
 )
 def test_shards_of_different_runs_are_refused(changes: dict[str, Any], what: str) -> None:
     (first,) = _shards([["a"], ["b"]], ["a", "b"])[:1]
     other = {"universe": ["a", "b"], "shard": Shard(2, 2), **changes}
-    with pytest.raises(RecordError, match=f"differ in their .*{what}"):
+    with pytest.raises(RecordError, match=f"^s1 and run differ in their {what}: they are not shards of one run$"):
         merge([first, judge(manifest(["b"], **other), told("b", Status.PASSED))])

@@ -52,6 +52,10 @@ def _squeezed(text: str) -> str:
         ("a.py::t[x SKIP (y)] SKIP (z)", "a.py::t[x SKIP (y)]", None, "SKIP", "z", None),
         ('a.py -k "a SKIP b" SKIP (z)', 'a.py -k "a SKIP b"', None, "SKIP", "z", None),
         ("a.py::t[x SKIP (z)", "a.py::t[x", None, "SKIP", "z", None),
+        ("a.py::t[x # y SKIP (z)", "a.py::t[x # y", None, "SKIP", "z", None),
+        ("a.py::t[x] # y] SKIP (z)", "a.py::t[x] # y]", None, "SKIP", "z", None),
+        ("a.py::t[[1] #-[2]] SKIP (z) # 3", "a.py::t[[1] #-[2]]", None, "SKIP", "z", "3"),
+        ("a.py::t SKIP (a (b) (c (d)) e) # )", "a.py::t", None, "SKIP", "a (b) (c (d)) e", ")"),
         ("u/a u/b SKIP (z)", "u/a u/b", None, "SKIP", "z", None),
         # No template is evaluated.
         ("a.py::t[${1/0} % ##] SKIP (${x})", "a.py::t[${1/0} % ##]", None, "SKIP", "${x}", None),
@@ -73,6 +77,20 @@ def test_fields_follow_the_argument_and_hold_blanks_in_quotes() -> None:
     assert waiver.fields == (("owner", "mask"), ("until", "2027-01-31"), ("example", "AXic#="), ("error", "x = # y"))
     assert (waiver.owner, waiver.until, waiver.example, waiver.error) == ("mask", date(2027, 1, 31), "AXic#=", "x = # y")
     assert (waiver.comment, str(waiver)) == ("soon", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a.py::t SKIP #",
+        "a.py::t SKIP # a  b",
+        'a.py::t SKIP owner="me" error="it"',
+        'a.py::t SKIP owner="me" example=AXic error="it is" # so',
+        'a.py::t SKIP (x) owner=me error="it"',
+    ],
+)
+def test_a_line_without_needless_blanks_prints_as_it_stands(text: str) -> None:
+    assert str(_waiver(text)) == text
 
 
 def test_what_a_line_does_not_say_is_none() -> None:
@@ -107,6 +125,8 @@ def test_blank_lines_and_comments_waive_nothing(line: str) -> None:
         ("a.py::t[x] # no SKIP (x)", "no-marker", "the comment '# no' begins before any marker"),
         ("% if x:", "no-marker", "'% if x:' has no marker"),
         ("a.py::t FLAKY (x)", "unknown-marker", "unknown marker 'FLAKY'. Write one of SKIP, XFAIL"),
+        ("a.py::t OK", "unknown-marker", "unknown marker 'OK'. Write one of"),
+        ("a.py::t X (x)", "no-marker", "'a.py::t X (x)' has no marker"),
         ("a.py::t[x] SKIPP", "unknown-marker", "unknown marker 'SKIPP'; did you mean 'SKIP'? Write"),
         ("a.py::t skip (x)", "unknown-marker", "unknown marker 'skip'; did you mean 'SKIP'?"),
         ("SKIP (x)", "no-id", "SKIP has no id before it"),
@@ -215,10 +235,17 @@ def test_a_file_that_is_not_there_waives_nothing(tmp_path: Path) -> None:
     assert read_waivers(tmp_path / "waives.txt") == []
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_byte_order_mark_is_no_part_of_the_first_id(tmp_path: Path, mark: str) -> None:
+    path = tmp_path / "waives.txt"
+    path.write_text(f"{mark}a.py SKIP (\u2264)\n", encoding="utf-8")
+    assert [str(waiver) for waiver in read_waivers(path)] == ["a.py SKIP (\u2264)"]
+
+
 def test_bytes_that_are_no_text_are_refused_with_their_line(tmp_path: Path) -> None:
     path = tmp_path / "waives.txt"
-    path.write_bytes(b"a.py SKIP (x)\n\xff\n")
-    with pytest.raises(WaiverError, match=r"waives\.txt:2: cannot be read: the byte 0xff is not UTF-8") as error:
+    path.write_bytes(b"\na.py SKIP (x)\n\xff\n")
+    with pytest.raises(WaiverError, match=r"waives\.txt:3: cannot be read: the byte 0xff is not UTF-8") as error:
         read_waivers(path)
     assert error.value.rule == "not-text"
 

@@ -717,7 +717,7 @@ _GATES = [
     _records(
         "torn-end-loses-the-run",
         "F41",
-        "test_records.py::test_reports_before_a_torn_end_are_read",
+        "test_record_files.py::test_reports_before_a_torn_end_are_read",
         "if number == len(lines):",
         "if number == 0:",
         "The torn last line of a killed run loses all of it",
@@ -725,7 +725,7 @@ _GATES = [
     _records(
         "torn-line-ends-the-run",
         "F41",
-        "test_records.py::test_what_are_no_reports_is_refused_with_its_line",
+        "test_record_files.py::test_what_are_no_reports_is_refused_with_its_line",
         "if number == len(lines):",
         "if number:",
         "What stands behind a torn line is not read, and not missed",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Collection
 from types import SimpleNamespace
 from typing import Any
 
@@ -148,6 +149,33 @@ def test_stores_and_caches_are_adapted_as_they_are() -> None:
     assert as_store_implementation(_plain, "x") == StoreImplementation("x", store_claims, _plain)
     assert as_cache_implementation(plain, "x") == CacheImplementation("x", CacheClaims(), _plain)
     assert as_cache_implementation(claiming, "x") == CacheImplementation("x", cache_claims, _plain)
+
+
+@pytest.mark.parametrize(
+    ("layouts", "message"),
+    [
+        ({"gemma9"}, r"claims.layouts names \['gemma9'\], expected a subset of \['gemma4-image', "),
+        ((), r"claims.layouts is empty, expected at least one of \['gemma4-image', "),
+    ],
+)
+def test_a_cache_claims_layouts_that_there_are(layouts: Collection[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        CacheClaims(layouts=frozenset(layouts))
+
+
+@pytest.mark.parametrize(
+    ("adapt", "candidate", "message"),
+    [
+        (as_store_implementation, 3, r"x is a int, expected a callable make\(max_bytes\) or a class of stores"),
+        (as_store_implementation, type("X", (), {"claims": 1}), "x.claims is a int, expected .*StoreClaims"),
+        (as_cache_implementation, 3, r"x is a int, expected an object with make\(encoder, max_bytes, warn\)"),
+        (as_cache_implementation, _Needy, r"x is a class that needs the arguments \['path'\]; name an object of it instead"),
+        (as_cache_implementation, SimpleNamespace(make=_plain, claims=1), "x.claims is a int, expected .*CacheClaims"),
+    ],
+)
+def test_what_is_no_store_and_no_cache_is_refused(adapt: Callable[..., object], candidate: object, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        adapt(candidate, "x")
 
 
 NO_TYPES = {"model_type": "gemma3", "layer_types": None, "num_hidden_layers": 6}

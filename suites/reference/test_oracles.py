@@ -15,6 +15,7 @@ from reference.dense import packed_mask, request_mask
 from reference.profiles import PROFILES
 from reference.rules import MaskRule, Order, Overlay, Prefix, Segmentation
 from reference.scalar import visible
+from reference.tokens import MaskBatch
 from suites.mask.golden import GOLDEN
 from suites.strategies.masks import MaskCase, Request, mask_cases, rules
 
@@ -99,6 +100,13 @@ def test_a_row_is_one_interval_around_its_query_and_perhaps_an_open_prefix(case:
             assert seen == list(range(seen[0], seen[-1] + 1))
             assert segment.prefix + row in seen
             assert rule.prefix is Prefix.WINDOWED or cells[: segment.prefix].all()
+
+
+@pytest.mark.parametrize("sizes", [[], [(0, 0)], [(0, 3), (0, 0)]])
+def test_the_oracles_mask_of_no_queries_is_empty_and_bool(sizes: list[tuple[int, int]]) -> None:
+    batch = MaskBatch(torch.zeros(0, dtype=torch.int64), [q for q, _ in sizes], [p for _, p in sizes])
+    mask = packed_mask(batch, MaskRule(overlay=Overlay.VISION))
+    assert (mask.shape, mask.dtype) == ((0,), torch.bool)
 
 
 def _imports(package: str) -> set[tuple[str, str]]:
