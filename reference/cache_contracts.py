@@ -46,6 +46,8 @@ class TensorStore(Protocol):
     def put(self, key: Hashable, value: Tensor) -> bool:
         """Stores a copy as the most recently used and evicts from the other end until the budget holds.
 
+        Where replacing is not claimed, a key stands for its content, and a known one comes with the value that it had.
+
         Returns:
             False if the value alone exceeds the budget: then nothing changes, an older value of the key included.
 
@@ -55,7 +57,7 @@ class TensorStore(Protocol):
         ...
 
     def pop(self, key: Hashable) -> Tensor | None:
-        """Removes and returns the value; None if it is not there."""
+        """Removes and returns the value; None if it is not there. Not called where it is not claimed."""
         ...
 
     def clear(self) -> None:
@@ -70,14 +72,21 @@ class StoreClaims:
     """What a store says it does beyond keeping within its budget and least-recently-used order.
 
     Attributes:
-        copies: ``put`` keeps a copy of its own, no larger than the value (CACHE-STORE-6).
-        statistics: Has ``stats()`` with the counters of CACHE-STORE-7.
+        replaces: A put under a known key replaces the value (CACHE-STORE-4). Not so where keys are hashes of content:
+            the same value may be put again, which is a use, and no other is.
+        removes: Has ``pop`` (CACHE-STORE-11). Not so where entries leave by eviction alone.
+        copies: ``put`` keeps a detached copy: what is done to its source afterwards does not show (CACHE-STORE-6).
+        compacts: An entry keeps no more memory alive than its value has bytes (CACHE-STORE-12).
+        statistics: Has ``stats()`` with the counters of CACHE-STORE-7; a value that is put again counts as a replacement.
         threads: May be used by several threads at once (CACHE-STORE-8).
         streams: Orders producers and consumers on different CUDA streams (CACHE-STORE-9).
         checks_values: Refuses what is no tensor (CACHE-STORE-10).
     """
 
+    replaces: bool = True
+    removes: bool = True
     copies: bool = True
+    compacts: bool = True
     statistics: bool = True
     threads: bool = True
     streams: bool = False

@@ -200,3 +200,20 @@ class CopyingStore:
 
     def clear(self) -> None:
         self._entries.clear()
+
+
+class ContentStore(TensorLRUCache):
+    """Its keys are hashes of content: a value under a known one is not looked at, and entries leave by eviction alone."""
+
+    claims = StoreClaims(replaces=False, removes=False, streams=True)
+
+    def put(self, key: Hashable, value: Tensor) -> bool:
+        with self._lock:
+            if isinstance(value, Tensor) and key in self._entries:
+                self._entries.move_to_end(key)
+                self._replacements += 1
+                return True
+        return super().put(key, value)
+
+    def pop(self, key: Hashable) -> Tensor | None:
+        raise NotImplementedError("entries leave by eviction alone")

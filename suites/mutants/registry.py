@@ -9,10 +9,10 @@ from pathlib import Path
 
 from impl.cache import GEMMA4, TensorLRUCache
 from impl.masks import EAGER, TRITON
-from suites.cache.cachetools_store import CachetoolsStore
+from impl.peers.cachetools_store import CachetoolsStore
 from suites.mutants.caches import CACHE_MUTANTS
 from suites.mutants.cheats import CHEATS
-from suites.mutants.correct import REWRAPPED, CopyingStore, LengthlessKeys, TwoCalls
+from suites.mutants.correct import REWRAPPED, ContentStore, CopyingStore, LengthlessKeys, TwoCalls
 from suites.mutants.gating import GATING_MUTANTS
 from suites.mutants.gpu import GPU_MUTANTS
 from suites.mutants.kernels import KERNEL_MUTANTS
@@ -42,6 +42,7 @@ CONTROLS = table(
         Mutant("right-two-calls", "cache", "none", "as TensorRT-LLM's", "", lambda folder: TwoCalls()),
         Mutant("right-cachetools", "store", "none", "nothing is wrong", "", lambda folder: CachetoolsStore),
         Mutant("right-copying-store", "store", "none", "copies both ways", "", lambda folder: CopyingStore),
+        Mutant("right-content-store", "store", "none", "replaces and removes nothing", "", lambda folder: ContentStore),
         Mutant("right-store", "store", "none", "nothing is wrong", "", lambda folder: TensorLRUCache),
     ]
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import cachetools
 from torch import Tensor
 
 from impl.cache.tensor_lru_cache import TensorLRUCache
-from suites.cache.cachetools_store import CachetoolsStore
+from impl.peers.cachetools_store import CachetoolsStore
 from suites.mutants.edits import Edit, load
 from suites.mutants.mutant import Mutant
 
@@ -130,6 +130,23 @@ class _RefusedLeaves(CachetoolsStore):
         return super().put(key, value) or bool(self._cache.pop(key, None))
 
 
+class _KnownKeyIsAUse(CachetoolsStore):
+    def put(self, key: Hashable, value: Tensor) -> bool:
+        return self.get(key) is not None or super().put(key, value)
+
+
+class _PutAgainIsNoUse(CachetoolsStore):
+    claims = replace(CachetoolsStore.claims, replaces=False)
+
+    def put(self, key: Hashable, value: Tensor) -> bool:
+        return key in self._cache or super().put(key, value)
+
+
+class _PopIsAGet(CachetoolsStore):
+    def pop(self, key: Hashable) -> Tensor | None:
+        return self.get(key)
+
+
 class _OneByteMore(CachetoolsStore):
     def __init__(self, max_bytes: int) -> None:
         super().__init__(max_bytes)
@@ -202,6 +219,12 @@ STORE_MUTANTS: list[Mutant] = [
         STORE, "            self._entries[key] = (copy, event)\n", "            self._entries[key] = old or (copy, event)\n"
     ),
     _bad(
+        "known-key-is-a-use",
+        "F27",
+        "CACHE-STORE-4",
+        "A value under a known key is not looked at, as where keys are hashes of content; and replacing is claimed.",
+    ).by(_KnownKeyIsAUse),
+    _bad(
         "replaced-makes-room-for-itself",
         "F27",
         "CACHE-STORE-4",
@@ -241,6 +264,12 @@ STORE_MUTANTS: list[Mutant] = [
         "CACHE-STORE-5",
         "A put under a known key is no use: the entry keeps its place in the order.",
     ).edit(STORE, "            old = self._entries.pop(key, None)\n", "            old = self._entries.get(key)\n"),
+    _bad(
+        "put-again-is-no-use",
+        "F27",
+        "CACHE-STORE-5",
+        "As replaced-keeps-its-place, in a store that does not claim to replace, and is put the same value again.",
+    ).by(_PutAgainIsNoUse),
     _bad("newest-evicted", "F27", "CACHE-STORE-5", "Evicts from the wrong end, what was just put included.").edit(
         STORE, _EVICT, "self._entries.popitem(last=True)"
     ),
@@ -290,11 +319,16 @@ STORE_MUTANTS: list[Mutant] = [
         "batch-charged", "F29", "CACHE-ACCOUNT-1", "A view is charged the bytes of the batch that it is cut from.", VIEWS
     ).edit(STORE, _ADD, "            self._current_bytes += value.untyped_storage().nbytes()\n"),
     _bad("pops-at-first", "cheat", "CACHE-ACCOUNT-1", "From the ninth value on, pop removes nothing.").by(_Tires),
+    # Removal (F27).
+    _bad("pop-is-a-get", "F27", "CACHE-STORE-11", "pop returns the value and removes nothing.").by(_PopIsAGet),
+    _bad(
+        "pop-takes-the-oldest", "F27", "CACHE-STORE-11", "pop removes the least recently used entry for the one named."
+    ).edit(STORE, _POP, "            entry = self._entries.popitem(last=False)[1] if key in self._entries else None\n"),
     # Copies (F29).
     _bad(
         "contiguous",
         "F29",
-        "CACHE-STORE-6",
+        "CACHE-STORE-12",
         "contiguous() copies nothing where nothing needs it: a view keeps its batch alive.",
         VIEWS,
     ).edit(STORE, _COPY, "value.detach().contiguous()"),
@@ -306,9 +340,12 @@ STORE_MUTANTS: list[Mutant] = [
         VIEWS,
     ).edit(STORE, _COPY, "(value.detach().clone() if value.storage_offset() else value.detach().contiguous())"),
     _bad(
+        "whole-uncopied", "F29", "CACHE-STORE-6", "Only what is cut from a larger tensor is copied; and a copy is claimed."
+    ).edit(STORE, _COPY, "(value.detach() if value.untyped_storage().nbytes() == size else value.detach().clone())"),
+    _bad(
         "half-precision-uncopied", "F29", "CACHE-STORE-6", "A float16 value is not copied, whatever it is cut from.", VIEWS
     ).edit(STORE, _COPY, "(value.detach() if value.dtype is torch.float16 else value.detach().clone())"),
-    _bad("copy-of-twice-the-size", "F29", "CACHE-STORE-6", "The copy is a view of a buffer twice as large.").edit(
+    _bad("copy-of-twice-the-size", "F29", "CACHE-STORE-12", "The copy is a view of a buffer twice as large.").edit(
         STORE, _COPY, "torch.cat([value.detach(), value.detach()])[: len(value)]"
     ),
     _bad("flattened", "F29", "CACHE-STORE-6", "The copy has one dimension, whatever the value has.").edit(
