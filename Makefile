@@ -28,7 +28,7 @@ mutants: .venv/installed
 	$(BIN)/python -m harness mutants $(ARGS)
 
 # Implementations side by side: runs/matrix/matrix.html. What is not installed is shown as not available.
-NAMES ?= triton eager flex sdpa hf-gemma3 hf-gemma4 hf-gemma4-unified hf-packed hf-or-last hf-or-last@gemma3-sliding hf-embedding mlx
+NAMES ?= triton eager flex sdpa hf-gemma3 hf-gemma4 hf-gemma4-unified hf-packed hf-or-last hf-or-last@gemma3-sliding hf-embedding mlx tensor-lru cachetools
 matrix: .venv/installed
 	$(BIN)/python -m harness matrix $(NAMES) $(ARGS)
 
