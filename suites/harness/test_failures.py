@@ -61,7 +61,7 @@ def _part(style: str, lines: list[str], where: tuple[str, int, str] | None = Non
     return {"type": "ReprEntry", "data": {"lines": lines, "reprfileloc": place, "style": style}}
 
 
-def _crash(*parts: dict[str, Any], message: str = "ValueError: x\ny", chain: bool = True) -> dict[str, Any]:
+def _crash(*parts: dict[str, Any], message: str = "ValueError: x\ny\nz", chain: bool = True) -> dict[str, Any]:
     """A report of a failure, as pytest serialises it."""
     traceback = {"reprentries": list(parts), "style": None}
     crash = {"path": "a.py", "lineno": 3, "message": message}
@@ -80,7 +80,7 @@ PLACE = ("a.py", 3, "ValueError")
         ([_part("long", [">   f()"], PLACE), _part("long", ["E   x"], PLACE)], ">   f()\n{0}\nE   x\n{0}"),
         ([_part("short", ["E   x"])], "E   x"),
         # What the style leaves out is in the message.
-        ([], "ValueError: x\ny"),
+        ([], "ValueError: x\ny\nz"),
     ],
 )
 def test_the_place_stands_before_the_lines_in_the_short_style_and_else_behind_them(
