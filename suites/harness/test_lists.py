@@ -292,7 +292,7 @@ def test_a_context_that_differs_from_the_stem_is_read_and_left_to_the_lint(tmp_p
     [
         ("[1, 2", "l0_x.yml:[12]: not YAML: .*flow sequence"),
         ("a\x00b", r"l0_x.yml:1: not YAML: the character '\\x00'"),
-        ("\n\na\x00b\n\n", r"l0_x.yml:3: not YAML: the character '\\x00' may not stand in a file; delete it$"),
+        ("\n\na\x00b\n", r"l0_x.yml:3: not YAML: the character '\\x00' may not stand in a file; delete it$"),
         ("a: [b,\nc\n}\n", "l0_x.yml:3: not YAML: while parsing a flow sequence "),
         ("[" * 16 + "]" * 16, "l0_x.yml:1: expected version and a context as a mapping, found a sequence"),
         ("[" * 17 + "]" * 17, "l0_x.yml:1: more than 16 levels deep"),
