@@ -6,5 +6,5 @@ are chosen by name, ``--mask-impl impl.peers.flex:FLEX`` for example, and nothin
 
 An adapter calls its engine as the engine's own code does, and claims what the engine means to do, the profiles of its masks
 or the parts of a store's contract, so that a failure is the engine's. Each says in its docstring which versions it was tried
-on, and how the engine departs.
+on, and in ``about``, which stands in a matrix, what it calls and how the engine departs.
 """

@@ -1,6 +1,6 @@
 """cachetools' ``LRUCache`` as a store: what a well-kept general library does of the contract, and what it does not.
 
-Tried on cachetools 8.0.2. Departs in nothing that it claims.
+Tried on cachetools 8.0.2.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class CachetoolsStore:
         max_bytes: The budget.
     """
 
+    about = f"cachetools {VERSION}: LRUCache, sized in bytes."
     claims = StoreClaims(copies=False, compacts=False, statistics=False, threads=False, checks_values=False)
 
     def __init__(self, max_bytes: int) -> None:

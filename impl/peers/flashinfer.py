@@ -1,7 +1,6 @@
 """FlashInfer's bits: our eager mask through its ``segment_packbits``, which begins every request on a byte.
 
-Tried on flashinfer-python 0.5.3; its kernels need a GPU and, to be made, a compiler for CUDA. It departs on a batch without
-requests, and where it narrows the offsets of requests to 32 bits: a batch of 2^31 cells or more comes out wrong.
+Tried on flashinfer-python 0.5.3; its kernels need a GPU and, to be made, a compiler for CUDA.
 """
 
 from __future__ import annotations
@@ -28,6 +27,10 @@ except ImportError as error:
 class FlashInferMasks:
     """Judged is that its bits, read as SPEC.md says, are the mask that was packed."""
 
+    about = (
+        f"flashinfer-python {VERSION}: segment_packbits on our eager mask. It narrows the offsets of requests to 32 bits, "
+        "so that a batch of 2^31 cells or more comes out wrong, and it ends in a CUDA error on a batch without requests."
+    )
     claims = Claims(devices=frozenset({"cuda"}))
 
     def build(self, batch: MaskBatch, rule: MaskRule, layout: Layout = "dense") -> Tensor:

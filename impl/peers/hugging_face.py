@@ -1,10 +1,6 @@
 """Hugging Face transformers, one call a request: the masks that ``generate`` makes for Gemma 3 and Gemma 4.
 
 Tried on transformers 5.13.0 and 5.24.0.
-
-Neither Gemma 3 nor Gemma 4 departs from what it claims. ``OR_LAST`` is how transformers composes blob and window where
-a model hands ``block_sequence_ids`` to the general functions (PaliGemma 2, and Gemma 3 before 5.13): it claims
-profiles of the order OR-LAST.
 """
 
 from __future__ import annotations
@@ -114,6 +110,8 @@ class Gemma3(PerRequest):
     A causal rule asks for a prompt without images: transformers is then given no token types at all.
     """
 
+    about = f"transformers {VERSION}: Gemma3ForConditionalGeneration.create_masks_for_generate, a call a request."
+
     claims = Claims(frozenset({"gemma3-full", "gemma3-sliding", "gemma3-full-causal", "gemma3-sliding-causal"}))
 
     def matrix(self, batch: MaskBatch, rule: MaskRule, segment: Segment) -> Tensor:
@@ -131,6 +129,8 @@ class Gemma4(PerRequest):
     A full causal layer is one of a model with the flag "vision", which must keep the blobs off it; a causal layer
     that slides is one of a model without the flag. Token types are handed over whatever the flag.
     """
+
+    about = f"transformers {VERSION}: Gemma4ForConditionalGeneration.create_masks_for_generate, a call a request."
 
     claims = Claims(
         frozenset({"gemma4-full", "gemma4-sliding", "gemma4-sliding-causal", "gemma4-all-full", "gemma4-all-sliding"})
@@ -154,6 +154,12 @@ class Gemma4(PerRequest):
 
 class OrLast(PerRequest):
     """``masking_utils.create_masks_for_generate`` with ``block_sequence_ids``: blobs are added behind the window."""
+
+    about = (
+        f"transformers {VERSION}: masking_utils.create_masks_for_generate with block_sequence_ids, a call a request. "
+        "Blobs are added behind the window (OR-LAST), as in PaliGemma 2 and, before 5.13, Gemma 3: a row sees the whole of "
+        "its blob where that is longer than the window, which Gemma 3 and 4 were not trained for."
+    )
 
     claims = Claims(
         frozenset({"hf-4.57-gemma3-sliding", "hf-paligemma2-sliding", "trtllm-gemma3-sliding", "trtllm-gemma3-full"})

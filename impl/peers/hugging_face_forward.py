@@ -1,9 +1,6 @@
 """Hugging Face transformers, the masks that a model's own ``forward`` hands on when it is given none.
 
 Tried on transformers 5.24.0, with tiny random models; their forward is run up to the point where the mask is used.
-
-``UNIFIED`` departs: the forward of ``gemma4_unified`` passes its blobs to the general functions, so that full-attention
-layers get them too, and sliding layers compose OR-LAST; its own ``generate`` does neither. ``EMBEDDING`` departs in nothing.
 """
 
 from __future__ import annotations
@@ -73,6 +70,12 @@ def _mask_of(model: nn.Module, **inputs: Any) -> Any:
 class Unified(PerRequest):
     """Gemma 4 unified with the flag "vision", or without it where the rule slides and is causal."""
 
+    about = (
+        f"transformers {VERSION}: the forward of Gemma4UnifiedModel, given no mask. It passes its blobs to the general "
+        "functions, so that full layers get them too and sliding layers add them behind the window; its own generate does "
+        "neither."
+    )
+
     claims = Claims(frozenset({"gemma4-full", "gemma4-sliding", "gemma4-sliding-causal"}))
 
     def matrix(self, batch: MaskBatch, rule: MaskRule, segment: Segment) -> Tensor:
@@ -97,6 +100,8 @@ def _unified(window: int, bidirectional: str | None) -> Any:
 
 class Embedding(PerRequest):
     """EmbeddingGemma: the text model of Gemma 3 with ``use_bidirectional_attention=True``, or causal."""
+
+    about = f"transformers {VERSION}: the forward of Gemma3TextModel, given no mask, as EmbeddingGemma runs it."
 
     claims = Claims(frozenset({"gemma3-all-full", "gemma3-all-sliding", "gemma3-full-causal", "gemma3-sliding-causal"}))
 

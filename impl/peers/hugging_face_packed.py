@@ -1,11 +1,6 @@
 """Hugging Face transformers, a packed batch in one call: sequences are told apart by ``position_ids``, as in training.
 
 Tried on transformers 5.13.0 and 5.24.0.
-
-5.24.0 departs in sliding layers: positions are mapped to their own sequence before the blob is looked up, while the blob
-ids are those of the whole batch, so that every request but the first reads the blobs of the batch's first tokens. 5.13.0
-is right there and departs in full-attention layers: an image at the end of a request and one at the beginning of the
-next see each other.
 """
 
 from __future__ import annotations
@@ -32,6 +27,13 @@ except ImportError as error:
 
 class Packed:
     """Gemma 3, ``create_masks_for_vision_model`` without a cache and with the position of each token in its sequence."""
+
+    about = (
+        f"transformers {VERSION}: create_masks_for_vision_model of Gemma 3, a packed batch in one call. In 5.24.0 the "
+        "sliding layers of every request but the first look up its blobs among the first tokens of the batch. 5.13.0 is "
+        "right there, and in its full layers an image at the end of a request and one at the beginning of the next see "
+        "each other."
+    )
 
     claims = Claims(frozenset({"gemma3-full", "gemma3-sliding"}), cached_prefix=False, prefix_types=False)
 

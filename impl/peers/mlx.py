@@ -2,9 +2,8 @@
 
 Tried on mlx-vlm 0.7.10 with mlx 0.32.4.
 
-It claims its own profiles: blobs on full-attention layers too, and added behind the window. It departs behind a cached
-prefix: the overlay is dropped there, whole blobs included. It never cuts a prompt with images into chunks unless audio is
-in it too, but an image of a later turn stands behind the prefix that is reused.
+It claims its own profiles. It never cuts a prompt with images into chunks unless audio is in it too, but an image of a later
+turn stands behind the prefix that is reused.
 """
 
 from __future__ import annotations
@@ -46,6 +45,10 @@ FULL, SLIDING = "full_attention", "sliding_attention"
 class MlxMasks(PerRequest):
     """Gemma 4 with the flag "vision": one layer, of the kind that the rule is for."""
 
+    about = (
+        f"mlx-vlm {VERSION}: Gemma4TextModel._make_masks, with blobs on full layers too and added behind the window. "
+        "Behind a cached prefix it drops the blobs, those that the prefix does not cut included."
+    )
     claims = Claims(frozenset({"mlxvlm-gemma4-full", "mlxvlm-gemma4-sliding"}), devices=frozenset({"cpu"}))
 
     def matrix(self, batch: MaskBatch, rule: MaskRule, segment: Segment) -> Tensor:

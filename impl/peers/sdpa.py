@@ -1,6 +1,6 @@
 """PyTorch's ``scaled_dot_product_attention``: what it lets through when given masks as ``[B, 1, Q, K]`` bool.
 
-Tried on torch 2.13.0. It departs in nothing. The masks are our eager ones: judged is that SDPA reads them as we do.
+Tried on torch 2.13.0. The masks are our eager ones: judged is that SDPA reads them as we do.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ COLUMNS = 256
 class SdpaMasks:
     """A key is visible where it has a weight: the scores are all 0, and the values are unit vectors."""
 
+    about = f"torch {torch.__version__}: which keys have a weight when scaled_dot_product_attention is given our eager mask."
     claims = Claims()
 
     def build(self, batch: MaskBatch, rule: MaskRule, layout: Layout = "dense") -> Tensor:

@@ -1,9 +1,6 @@
 """SGLang's Triton backend: ``prepare_attn_masks`` of Gemma 3 and Gemma 4, and the window that its kernel applies to it.
 
 Tried on sglang 0.5.23.
-
-An image of which a part is cached is causal, in full: neither is its cached part seen forward, nor is its tail a blob.
-Gemma 4 departs further: one mask serves all layers, so that full-attention layers get the blobs too, and video is causal.
 """
 
 from __future__ import annotations
@@ -42,11 +39,13 @@ class SglangMasks:
     Args:
         module: The model's module.
         claims: The profiles.
+        departs: How, a sentence.
         video_is_image: Whether frames are handed over as images, for a model that has no video.
     """
 
-    def __init__(self, module: Any, claims: Claims, *, video_is_image: bool) -> None:
+    def __init__(self, module: Any, claims: Claims, departs: str, *, video_is_image: bool) -> None:
         self.claims = claims
+        self.about = f"sglang {VERSION}: prepare_attn_masks of {module.__name__}, for the Triton backend. {departs}"
         self._module = module
         self._video_is_image = video_is_image
 
@@ -90,6 +89,17 @@ class SglangMasks:
         ]
 
 
-GEMMA3 = SglangMasks(gemma3, Claims(frozenset({"sglang-gemma3-full", "sglang-gemma3-sliding"})), video_is_image=True)
-GEMMA4 = SglangMasks(gemma4, Claims(frozenset({"vllm-gemma4-full", "vllm-gemma4-sliding"})), video_is_image=False)
+GEMMA3 = SglangMasks(
+    gemma3,
+    Claims(frozenset({"sglang-gemma3-full", "sglang-gemma3-sliding"})),
+    "An image of which a part is cached is causal in full: its tail neither sees forward nor is a blob of its own.",
+    video_is_image=True,
+)
+GEMMA4 = SglangMasks(
+    gemma4,
+    Claims(frozenset({"vllm-gemma4-full", "vllm-gemma4-sliding"})),
+    "One mask serves all layers, so that full layers get the blobs too; video, and an image of which a part is cached, is "
+    "causal.",
+    video_is_image=False,
+)
 """Gemma 4's rule with blobs by item, which is vLLM's: under blobs by run two images that touch would be one."""

@@ -3,8 +3,7 @@
 Tried on sglang 0.5.23.
 
 Its keys are hashes of content: a value that is put under a known key is not looked at, and the older one becomes the most
-recently used. It copies what is cut from a larger tensor, and keeps everything else as it is handed over. Departs in
-nothing that it claims.
+recently used. It copies what is cut from a larger tensor, and keeps everything else as it is handed over.
 """
 
 from __future__ import annotations
@@ -36,6 +35,7 @@ class SglangStore:
         max_bytes: The budget.
     """
 
+    about = f"sglang {VERSION}: MultiModalStaticCache, an item a key."
     claims = StoreClaims(replaces=False, copies=False, statistics=False, threads=False, checks_values=False)
 
     def __init__(self, max_bytes: int) -> None:

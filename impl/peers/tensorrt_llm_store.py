@@ -27,4 +27,5 @@ except (ImportError, AttributeError, KeyError) as error:
 class TensorrtLlmStore(TensorLRUCache):  # type: ignore[misc]  # which has no types here
     """The engine's own class, whose methods are the contract's."""
 
+    about = f"tensorrt-llm {VERSION}: TensorLRUCache."
     claims = StoreClaims(streams=True, checks_values=False)

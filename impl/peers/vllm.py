@@ -1,9 +1,6 @@
 """vLLM's Triton attention: the predicate ``compute_kv_seq_mask`` on the ranges that its model runner builds.
 
 Tried on vllm 0.33.0, in the Triton interpreter.
-
-Gemma 4 departs in nothing. Gemma 3 drops an item longer than the window from full-attention layers too, since the ranges are
-built once for all layers: a rule without a window does not show it.
 """
 
 from __future__ import annotations
@@ -76,6 +73,11 @@ def _paint(
 class VllmMasks(PerRequest):
     """The mask of one attention layer of Gemma 3 (the order DROP_LONGER) or Gemma 4."""
 
+    about = (
+        f"vllm {VERSION}: compute_kv_seq_mask on the ranges of compute_mm_prefix_ranges. The model runner builds the ranges "
+        "of Gemma 3 once for all layers, so that an item longer than the window is text in full layers too: their rule has "
+        "no window, and no case shows it."
+    )
     claims = Claims(
         frozenset({"vllm-gemma3-full", "vllm-gemma3-sliding", "vllm-gemma4-full", "vllm-gemma4-sliding"}),
     )

@@ -6,7 +6,6 @@ It keeps accounts and no tensors, which lie with the model runner: here in a dic
 freed. It counts embeddings, here one a byte. An entry is held while a request refers to it, and evicted by the time of its
 last release: here every use is a request that refers to its item and is freed at once, so that this is the time of last
 use. Its keys are hashes of content and nothing but eviction or a reset ends an entry: it neither replaces nor removes.
-Departs in nothing that it claims.
 """
 
 from __future__ import annotations
@@ -37,6 +36,7 @@ class VllmStore:
         max_bytes: The budget: that many embeddings of one byte.
     """
 
+    about = f"vllm {VERSION}: EncoderCacheManager, an embedding of one byte each; the tensors lie beside it."
     claims = StoreClaims(
         replaces=False, removes=False, copies=False, compacts=False, statistics=False, threads=False, checks_values=False
     )

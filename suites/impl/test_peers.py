@@ -37,6 +37,7 @@ ADAPTERS = {
     "hf-or-last": "hugging_face:OR_LAST",
     "hf-embedding": "hugging_face_forward:EMBEDDING",
     "flex": "flex:FLEX",
+    "flex-blocks": "flex:FLEX_BLOCKS",
     "sdpa": "sdpa:SDPA",
     "flashinfer": "flashinfer:FLASHINFER",
     "vllm": "vllm:VLLM",
@@ -96,7 +97,7 @@ def test_an_engine_that_departs_is_right_about_text(device: str, name: str, data
 
 @pytest.mark.parametrize("name", DEPARTING)
 def test_a_departure_that_is_documented_is_still_there(device: str, name: str) -> None:
-    """If this fails the engine was mended: the docstring of its adapter, and the pages about it, say otherwise."""
+    """If this fails the engine was mended: its adapter's ``about``, and the pages about it, say otherwise."""
     spec, profile, case = DEPARTING[name]
     adapter = _adapter(spec, device)
     batch, rule = case.batch(device), rule_of(profile, case)
