@@ -11,7 +11,7 @@ PEERS := .venv-peers/bin
 # What is compiled is kept, in .venv and beside the sources: without, each of hundreds of processes compiles Hypothesis anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: test lint bench mutants matrix peers mutmut clean
+.PHONY: test lint bench mutants matrix peers tried mutmut clean
 
 # Runs a list of test_lists/, for example: make l0_b200 ARGS="--mask-impl eager"
 l0_% nightly_%: .venv/installed
@@ -28,7 +28,7 @@ mutants: .venv/installed
 	$(BIN)/python -m harness mutants $(ARGS)
 
 # Implementations side by side: runs/matrix/matrix.html. What is not installed is shown as not available.
-NAMES ?= triton eager flex sdpa hf-gemma3 hf-gemma4 hf-gemma4-unified hf-packed hf-or-last hf-or-last@gemma3-sliding hf-embedding mlx tensor-lru cachetools
+NAMES ?= triton eager flex flex-blocks sdpa hf-gemma3 hf-gemma4 hf-gemma4-unified hf-packed hf-or-last hf-or-last@gemma3-sliding hf-embedding mlx tensor-lru cachetools
 matrix: .venv/installed
 	$(BIN)/python -m harness matrix $(NAMES) $(ARGS)
 
@@ -36,6 +36,14 @@ matrix: .venv/installed
 #   .venv-peers/bin/python -m pytest -m l0_b200 --only masks --mask-impl vllm
 peers: .venv-peers/installed
 	$(PEERS)/python -m pytest suites/impl/test_peers.py $(ARGS)
+
+# The page of all engines that were tried, docs/matrix: with those of `make peers`.
+TRIED := $(NAMES) vllm sglang-gemma3 sglang-gemma4 flashinfer sglang-static vllm-manager trtllm-lru gemma4 gemma4-frames generic
+tried: .venv-peers/installed
+	$(PEERS)/python -m harness matrix $(TRIED) --out runs/tried
+	cat docs/matrix/intro.md runs/tried/matrix.md > docs/matrix/README.md
+	rm -rf docs/matrix/images
+	cp -R runs/tried/images docs/matrix/images
 
 # Every operator and constant of the oracles and of the plain parts of the harness, changed one at a time by mutmut: hours.
 # For one module: make mutmut ARGS='reference.dense.*'

@@ -1,6 +1,6 @@
 """cachetools' ``LRUCache`` as a store: what a well-kept general library does of the contract, and what it does not.
 
-Tried on cachetools 8.0.2.
+Tried on cachetools 8.0.2 and 8.0.3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Hugging Face transformers, one call a request: the masks that ``generate`` makes for Gemma 3 and Gemma 4.
 
-Tried on transformers 5.13.0 and 5.24.0.
+Tried on transformers 5.13.0, 5.24.0 and 5.25.0.
 """
 
 from __future__ import annotations

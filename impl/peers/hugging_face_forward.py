@@ -1,6 +1,7 @@
 """Hugging Face transformers, the masks that a model's own ``forward`` hands on when it is given none.
 
-Tried on transformers 5.24.0, with tiny random models; their forward is run up to the point where the mask is used.
+Tried on transformers 5.24.0 and 5.25.0, with tiny random models; their forward is run up to the point where the mask is
+used.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Hugging Face transformers, a packed batch in one call: sequences are told apart by ``position_ids``, as in training.
 
-Tried on transformers 5.13.0 and 5.24.0.
+Tried on transformers 5.13.0, 5.24.0 and 5.25.0.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Packed:
     """Gemma 3, ``create_masks_for_vision_model`` without a cache and with the position of each token in its sequence."""
 
     about = (
-        f"transformers {VERSION}: create_masks_for_vision_model of Gemma 3, a packed batch in one call. In 5.24.0 the "
-        "sliding layers of every request but the first look up its blobs among the first tokens of the batch. 5.13.0 is "
-        "right there, and in its full layers an image at the end of a request and one at the beginning of the next see "
+        f"transformers {VERSION}: create_masks_for_vision_model of Gemma 3, a packed batch in one call. In 5.24 and 5.25 "
+        "the sliding layers of every request but the first look up its blobs among the first tokens of the batch. 5.13.0 "
+        "is right there, and in its full layers an image at the end of a request and one at the beginning of the next see "
         "each other."
     )
 
