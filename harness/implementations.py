@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import tomllib
+import traceback
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -73,7 +74,7 @@ def load_implementation(
     except unavailable as error:
         raise NotAvailableError(f"{option} {spec}: not available: {error}") from error
     except (Exception, SystemExit) as error:  # an import runs the user's code: whatever it raises is their news
-        why = f"{type(error).__name__}: {error}"
+        why = f"{type(error).__name__}: {error}{_where(error)}"
         raise ImplementationError(f"{option} {spec}: cannot import {module_name}: {why}") from error
     for part in attribute.split("."):
         if not hasattr(found, part):
@@ -81,6 +82,13 @@ def load_implementation(
             raise ImplementationError(f"{option} {spec}: {module_name} has no attribute {attribute!r}{hint}")
         found = getattr(found, part)
     return found
+
+
+def _where(error: BaseException) -> str:
+    """The line of the imported code that raised; empty where there is none, as of a module that is not found."""
+    _, _, *imported = traceback.extract_tb(error.__traceback__)  # without this module's and importlib's
+    lines = [f" ({frame.filename}:{frame.lineno})" for frame in imported if not frame.filename.startswith("<frozen ")]
+    return lines[-1] if lines else ""
 
 
 def _resolve(option: str, spec: str, names: Mapping[str, str]) -> str:

@@ -41,6 +41,17 @@ def test_what_needs_another_engine_is_not_available(tmp_path: Path) -> None:
         load_implementation("--mask-impl", "missing_engine_of_this_test:build", {}, tmp_path, RecursionError)
 
 
+def test_a_module_that_raises_is_named_with_the_line(tmp_path: Path) -> None:
+    (tmp_path / "raising_engine_of_this_test.py").write_text("import json\njson.loads('{')\n", encoding="utf-8")
+    (tmp_path / "own_fault_engine_of_this_test.py").write_text("\n\n1 / 0\n", encoding="utf-8")
+    with pytest.raises(ImplementationError, match=r"JSONDecodeError: .* \(.*decoder\.py:\d+\)$"):
+        _load("raising_engine_of_this_test:build", tmp_path)
+    with pytest.raises(ImplementationError, match=r"ZeroDivisionError: .* \(.*own_fault_engine_of_this_test\.py:3\)$"):
+        _load("own_fault_engine_of_this_test:build", tmp_path)
+    with pytest.raises(ImplementationError, match=r"ModuleNotFoundError: No module named 'no_such_module'$"):
+        _load("no_such_module:build", tmp_path)
+
+
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
