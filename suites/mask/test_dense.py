@@ -13,6 +13,7 @@ from reference.profiles import PROFILES
 from suites.mask.checks import check_dense
 from suites.mask.golden import GOLDEN
 from suites.mask.poison import PATTERNS
+from suites.strategies.features import note
 from suites.strategies.masks import MaskCase, large_cases, mask_cases, request
 
 
@@ -51,6 +52,7 @@ from suites.strategies.masks import MaskCase, large_cases, mask_cases, request
 @given(data=st.data())
 def test_every_cell_is_the_oracles(mask_impl: MaskImplementation, device: str, profile: str, data: st.DataObject) -> None:
     case = data.draw(mask_cases(PROFILES[profile])).within(mask_impl.claims)
+    note(case)
     check_dense(mask_impl, case, profile, device, data.draw(st.sampled_from(PATTERNS)))
 
 

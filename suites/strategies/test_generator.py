@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
 from hypothesis import HealthCheck, given, seed, settings
 
+from suites.strategies.features import features
 from suites.strategies.masks import MaskCase, mask_cases
 
 DRAWS = 2000
@@ -28,27 +28,6 @@ LEAST = {
 
 LONGER_THAN_WINDOW = 0.25
 """The same for a blob longer than the window, among draws with a window and vision: there alone the orders differ."""
-
-
-def features(case: MaskCase) -> set[str]:
-    """What a drawn case exercises."""
-    found = set()
-    for r in case.requests:
-        for blob in re.finditer("[12]+", r.types):
-            found.add("vision")
-            found |= {"blob at index 0"} if blob.start() == 0 else set()
-            found |= {"blob at the last token"} if blob.end() == len(r.types) else set()
-            found |= {"blob cut by the prefix"} if blob.start() < r.cached < blob.end() else set()
-            found |= {"two blobs touch"} if len(set(r.items[slice(*blob.span())])) > 1 else set()
-            found |= {"longer than window"} if case.window and blob.end() - blob.start() > case.window else set()
-        found |= {"prefix"} if r.cached else set()
-        found |= {"empty request"} if r.queries == 0 else set()
-        found |= {f"request longer than {edge}" for edge in (16, 64, 128) if len(r.types) > edge}
-    found |= {"several requests"} if len(case.requests) > 1 else set()
-    found |= {"windowed"} if case.window else set()
-    context = sum(r.queries for r in case.requests)
-    found |= {"non-contiguous input"} if context > 1 and case.tokens.stride != 1 else set()
-    return found
 
 
 def test_hard_cases_are_drawn_often() -> None:
