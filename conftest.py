@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
-from hypothesis.database import DirectoryBasedExampleDatabase
+from hypothesis.database import DirectoryBasedExampleDatabase, ExampleDatabase, MultiplexedDatabase
 
 import harness
 import suites.profiles  # noqa: F401  # loads the usual one
 from harness.device import DeviceError, choose_device
+from harness.example_db import SHARED, SharedExamples
 from harness.exits import ExitCode
 from harness.implementations import OPTIONS, ImplementationError, NotAvailableError, load_implementation, short_names
 from harness.nearest import nearest
@@ -120,7 +121,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if (run.nightly or not os.environ.get("CI")) and not config.getoption("--hypothesis-profile"):
         # A kept example is a failure of one implementation, and a riddle for the next.
         judged = re.sub(r"[^\w.-]+", "-", "-".join(config.getoption(option) for option in OPTIONS.values()))
-        database = DirectoryBasedExampleDatabase(config.rootpath / ".hypothesis" / "examples" / judged)
+        database: ExampleDatabase = DirectoryBasedExampleDatabase(config.rootpath / ".hypothesis" / "examples" / judged)
+        if url := os.environ.get(SHARED):
+            shared = SharedExamples(url, judged, lambda: run.folder)
+            config.pluginmanager.register(shared)
+            database = MultiplexedDatabase(database, shared.database)
         profile = "nightly" if run.nightly else "dev"
         settings.register_profile(profile, settings.get_profile(profile), database=database)
         settings.load_profile(profile)

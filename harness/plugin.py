@@ -244,6 +244,11 @@ class Run:
         return any(block.condition.terms.get("stage") == "nightly" for one in self.selected for block in one.blocks)
 
     @property
+    def folder(self) -> Path | None:
+        """That of its records; None where it has none, or not yet."""
+        return self._folder
+
+    @property
     def _is_worker(self) -> bool:
         return hasattr(self.config, "workerinput")
 
